@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/no_memory.h"
 
 namespace tc {
 
@@ -23,7 +24,7 @@ constexpr size_t capacity_for(size_t size) noexcept {
 
 void free_memory(std::byte* data, size_t capacity) noexcept { (void)munmap(data, capacity); }
 
-std::byte* allocate(size_t capacity) noexcept {
+std::byte* map_memory(size_t capacity) noexcept {
   void* const memory = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   if (capacity >= huge_page) (void)madvise(memory, capacity, MADV_HUGEPAGE);  // fewer page faults
@@ -35,53 +36,86 @@ std::byte* allocate(size_t capacity) noexcept {
 PooledBuffer::~PooledBuffer() {
   if (data_ == nullptr) return;
   hand_over();
-  pool_->put_back(data_, capacity_);
+  if (is_whole_)
+    pool_->put_back(data_, capacity_);
+  else
+    free_memory(data_, capacity_);
 }
 
 void PooledBuffer::hand_over() noexcept {
-  if (std::exchange(counts_, false)) pool_->budget_.give(capacity_);
+  if (counted_ != 0) pool_->budget_.give(std::exchange(counted_, 0));
+}
+
+// In steps of what the system gives at a time.
+Status PooledBuffer::count(size_t bytes) noexcept {
+  const size_t step = capacity_ < huge_page ? small_step : huge_page;
+  const size_t more = std::min((bytes + step - 1) / step * step, capacity_) - counted_;
+  if (!pool_->budget_.take(more)) return pool_->no_room(more);
+  counted_ += more;
+  is_whole_ = counted_ == capacity_;
+  return {};
 }
 
 BufferPool::~BufferPool() {
   for (const auto& idle : idle_) free_memory(idle.data, idle.capacity);
 }
 
-Result<PooledBuffer> BufferPool::take(size_t size) {
+std::unexpected<Error> BufferPool::no_room(size_t wanted) const noexcept try {
+  return fail(TC_ERR_LIMIT,
+              "{} bytes are in use for messages, {} more are wanted, and {} is the limit (message-memory)",
+              budget_.used(), wanted, budget_.limit());
+} catch (const std::bad_alloc&) {
+  return fail(error_in_any_case(TC_ERR_LIMIT, "message-memory"));
+}
+
+// Takes the smallest that is large enough, unless more than half of it would be wasted. Without memory: there is none.
+PooledBuffer BufferPool::find_idle(size_t size) {
   PooledBuffer buffer;
-  buffer.capacity_ = capacity_for(size);
-  {
-    // Takes the smallest that is large enough, unless more than half of it would be wasted.
-    const std::scoped_lock lock(mutex_);
-    auto best = idle_.end();
-    for (auto one = idle_.begin(); one != idle_.end(); ++one)
-      if (one->capacity >= buffer.capacity_ && one->capacity <= 2 * buffer.capacity_ &&
-          (best == idle_.end() || one->capacity < best->capacity))
-        best = one;
-    if (best != idle_.end()) {
-      buffer.data_ = best->data;
-      buffer.capacity_ = best->capacity;
-      *best = idle_.back();
-      idle_.pop_back();
-    }
-  }
   buffer.pool_ = shared_from_this();
-  if (!budget_.take(buffer.capacity_))
-    return fail(TC_ERR_LIMIT,
-                "{} bytes are in use for messages, {} more are wanted, and {} is the limit (message-memory)",
-                budget_.used(), buffer.capacity_, budget_.limit());
-  buffer.counts_ = true;
-  if (buffer.data_ == nullptr) buffer.data_ = allocate(buffer.capacity_);
+  buffer.size_ = size;
+  buffer.capacity_ = capacity_for(size);
+  const std::scoped_lock lock(mutex_);
+  auto best = idle_.end();
+  for (auto one = idle_.begin(); one != idle_.end(); ++one)
+    if (one->capacity >= buffer.capacity_ && one->capacity <= 2 * buffer.capacity_ &&
+        (best == idle_.end() || one->capacity < best->capacity))
+      best = one;
+  if (best == idle_.end()) return buffer;
+  buffer.data_ = best->data;
+  buffer.capacity_ = best->capacity;
+  *best = idle_.back();
+  idle_.pop_back();
+  return buffer;
+}
+
+Status BufferPool::allocate(PooledBuffer& buffer) {
+  buffer.data_ = map_memory(buffer.capacity_);
   if (buffer.data_ == nullptr) {
     trim(UINT64_MAX);
-    buffer.data_ = allocate(buffer.capacity_);
+    buffer.data_ = map_memory(buffer.capacity_);
   }
-  if (buffer.data_ == nullptr) {
-    budget_.give(buffer.capacity_);
-    buffer.counts_ = false;
-    return fail(TC_ERR_NO_MEMORY, "the system has no {} bytes for a message", buffer.capacity_);
-  }
-  buffer.size_ = size;
+  if (buffer.data_ != nullptr) return {};
+  buffer.hand_over();
+  return fail(TC_ERR_NO_MEMORY, "the system has no {} bytes for a message", buffer.capacity_);
+}
+
+Result<PooledBuffer> BufferPool::take(size_t size) {
+  auto buffer = find_idle(size);
+  TC_CHECK(buffer.count(buffer.capacity_));
+  if (!buffer) TC_CHECK(allocate(buffer));
   return buffer;
+}
+
+Result<PooledBuffer> BufferPool::reserve(size_t size) {
+  auto buffer = find_idle(size);
+  if (buffer && buffer.count(buffer.capacity_)) return buffer;
+  PooledBuffer fresh;  // the idle one goes back
+  fresh.pool_ = shared_from_this();
+  fresh.size_ = size;
+  fresh.capacity_ = capacity_for(size);
+  TC_CHECK(allocate(fresh));
+  fresh.is_whole_ = false;
+  return fresh;
 }
 
 void BufferPool::put_back(std::byte* data, size_t capacity) noexcept {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/result.h"
 
 namespace tc {
 
@@ -39,7 +40,7 @@ class MemoryBudget {
   std::atomic<size_t> used_{0};
 };
 
-// The part of a budget that one message takes. Its destructor gives it back.
+// The part of a budget that one message takes, and of the share that its peer has in it. Its destructor gives both back.
 class Charge {
  public:
   Charge() = default;
@@ -50,12 +51,27 @@ class Charge {
   }
   ~Charge() {
     if (budget_ != nullptr) budget_->give(bytes_);
+    if (share_ != nullptr) share_->give(bytes_);
   }
-  // False: this would exceed the limit.
-  bool take(MemoryBudget& budget, size_t bytes) noexcept {
-    if (!budget.take(bytes)) return false;
+  // False: this would exceed the limit of one of them. `share`: null: the peer has no limit of its own.
+  bool take(MemoryBudget& budget, size_t bytes, std::shared_ptr<MemoryBudget> share = nullptr) noexcept {
+    if (share != nullptr && !share->take(bytes)) return false;
+    if (!budget.take(bytes)) {
+      if (share != nullptr) share->give(bytes);
+      return false;
+    }
     Charge taken;
     taken.budget_ = &budget;
+    taken.share_ = std::move(share);
+    taken.bytes_ = bytes;
+    swap(taken);
+    return true;
+  }
+  // The same of a share alone: of what counts against the budget by itself, or does not count there yet.
+  bool take_share(std::shared_ptr<MemoryBudget> share, size_t bytes) noexcept {
+    if (!share->take(bytes)) return false;
+    Charge taken;
+    taken.share_ = std::move(share);
     taken.bytes_ = bytes;
     swap(taken);
     return true;
@@ -64,10 +80,12 @@ class Charge {
  private:
   void swap(Charge& other) noexcept {
     std::swap(budget_, other.budget_);
+    std::swap(share_, other.share_);
     std::swap(bytes_, other.bytes_);
   }
 
   MemoryBudget* budget_ = nullptr;
+  std::shared_ptr<MemoryBudget> share_;
   size_t bytes_ = 0;
 };
 
@@ -87,23 +105,33 @@ class PooledBuffer {
   std::byte* data() const noexcept { return data_; }
   size_t size() const noexcept { return size_; }  // as the caller of take() wanted it
   explicit operator bool() const noexcept { return data_ != nullptr; }
+  // Of memory that BufferPool::reserve() gave: its first `bytes` bytes are about to be written, and count from now on.
+  // TC_ERR_LIMIT: the budget is used up.
+  Status use(size_t bytes) noexcept {
+    if (bytes <= counted_) [[likely]]
+      return {};
+    return count(bytes);
+  }
   // Gives the memory to the application: it does not count against the budget any more.
   void hand_over() noexcept;
 
  private:
   friend class BufferPool;
+  Status count(size_t bytes) noexcept;
   void swap(PooledBuffer& other) noexcept {
     std::swap(pool_, other.pool_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     std::swap(capacity_, other.capacity_);
-    std::swap(counts_, other.counts_);
+    std::swap(counted_, other.counted_);
+    std::swap(is_whole_, other.is_whole_);
   }
 
   std::shared_ptr<BufferPool> pool_;
   std::byte* data_ = nullptr;
   size_t size_ = 0, capacity_ = 0;
-  bool counts_ = false;
+  size_t counted_ = 0;    // bytes that count against the budget
+  bool is_whole_ = true;  // all of it was counted: it may be kept for others
 };
 
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
@@ -114,6 +142,9 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
 
   // Memory of `size` bytes with undefined content. TC_ERR_LIMIT: the budget is used up. TC_ERR_NO_MEMORY.
   Result<PooledBuffer> take(size_t size);
+  // The same for a message of which the end is not here yet, and may never come. What has been written before counts at once;
+  // fresh memory, which has no pages yet, counts as it is used: PooledBuffer::use().
+  Result<PooledBuffer> reserve(size_t size);
   MemoryBudget& budget() noexcept { return budget_; }
   // Returns memory that was unused for a second to the system. The node calls this from time to time.
   void trim(uint64_t now_ns) noexcept;
@@ -125,6 +156,9 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
     size_t capacity;
     uint64_t since_ns;
   };
+  std::unexpected<Error> no_room(size_t wanted) const noexcept;
+  PooledBuffer find_idle(size_t size);
+  Status allocate(PooledBuffer& buffer);
   void put_back(std::byte* data, size_t capacity) noexcept;
 
   MemoryBudget budget_;

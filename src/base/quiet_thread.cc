@@ -3,7 +3,11 @@
 
 #include <signal.h>
 
+#include <new>
+#include <system_error>
 #include <utility>
+
+#include "base/no_memory.h"
 
 namespace tc {
 
@@ -27,9 +31,15 @@ class SignalsBlocked {
 
 }  // namespace
 
-std::thread quiet_thread(std::move_only_function<void()> body) {
+Result<std::thread> quiet_thread(std::move_only_function<void()> body) noexcept try {
   const SignalsBlocked blocked;  // the new thread inherits the mask
   return std::thread(std::move(body));
+} catch (const std::system_error& refused) {
+  return fail(error_in_any_case(TC_ERR_IO, refused.code() == std::errc::resource_unavailable_try_again
+                                               ? "a limit on tasks or memory leaves no thread for it"
+                                               : refused.what()));
+} catch (const std::bad_alloc&) {
+  return fail(error_in_any_case(TC_ERR_NO_MEMORY, "no memory"));
 }
 
 }  // namespace tc

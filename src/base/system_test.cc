@@ -12,17 +12,48 @@
 #include <algorithm>
 #include <climits>
 #include <filesystem>
+#include <thread>
 
 #include "base/bytes.h"
 #include "base/file.h"
 #include "base/log_sink.h"
 #include "base/plugin.h"
 #include "base/process.h"
+#include "base/quiet_thread.h"
+#include "base/testing/refused_calls.h"
 
 namespace tc {
 namespace {
 
 using testing::HasSubstr;
+
+// ---- Threads
+
+TEST(QuietThread, runs_and_takes_no_signals) {
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  auto thread = quiet_thread([&] { pthread_sigmask(SIG_SETMASK, nullptr, &blocked); });
+  ASSERT_TRUE(thread) << thread.error().message;
+  thread->join();
+  EXPECT_EQ(sigismember(&blocked, SIGTERM), 1);
+  EXPECT_EQ(sigismember(&blocked, SIGSEGV), 0);
+}
+
+TEST(QuietThread, that_the_system_does_not_give_is_an_error_and_no_exception) {
+  bool is_refused = false;
+  Status started;
+  std::thread([&] {
+    is_refused = test::refuse_threads();
+    if (!is_refused) return;
+    auto thread = quiet_thread([] {});
+    if (thread) return thread->join();
+    started = fail(std::move(thread).error());
+  }).join();
+  if (!is_refused) GTEST_SKIP() << "no system call can be filtered here";
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, TC_ERR_IO);
+  EXPECT_EQ(started.error().message, "a limit on tasks or memory leaves no thread for it");
+}
 
 // ---- Processes
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Values: bytes and their buffers, hashes, random numbers, ranges of addresses, results.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sodium.h>
 
@@ -199,6 +200,81 @@ TEST(BufferPool, memory_that_was_unused_for_a_second_goes_back_to_the_system) {
   }
   pool->trim(now_ns() + 2 * second_ns);
   EXPECT_FALSE(is_marked(*pool->take(256 * kib)));
+}
+
+// A message whose end never comes must not take what it announces.
+TEST(BufferPool, reserved_memory_counts_as_it_is_used) {
+  const auto pool = BufferPool::create(8 * mib);
+  std::vector<PooledBuffer> buffers;
+  for (int i = 0; i < 13; ++i) {
+    auto buffer = pool->reserve(6 * mib);
+    ASSERT_TRUE(buffer) << buffer.error().message;
+    buffers.push_back(std::move(*buffer));
+  }
+  EXPECT_EQ(pool->budget().used(), 0u);
+  EXPECT_TRUE(buffers[0].use(1));
+  EXPECT_EQ(pool->budget().used(), 2 * mib) << "a page of this size is touched as a whole";
+  EXPECT_TRUE(buffers[0].use(2 * mib));
+  EXPECT_EQ(pool->budget().used(), 2 * mib);
+  EXPECT_TRUE(buffers[0].use(6 * mib));
+  mark(buffers[0]);
+  EXPECT_TRUE(buffers[1].use(2 * mib));
+  const auto refused = buffers[2].use(1);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, TC_ERR_LIMIT);
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("8388608 bytes are in use for messages, 2097152 more"));
+  buffers.clear();
+  EXPECT_EQ(pool->budget().used(), 0u);
+}
+
+// What is kept has pages already.
+TEST(BufferPool, reserved_memory_that_was_used_before_counts_at_once) {
+  const auto pool = BufferPool::create(512 * kib);
+  mark(*pool->take(256 * kib));
+  auto used = pool->reserve(256 * kib);
+  ASSERT_TRUE(used);
+  EXPECT_TRUE(is_marked(*used));
+  EXPECT_EQ(pool->budget().used(), 256 * kib);
+  *used = PooledBuffer();
+  auto most = pool->take(384 * kib);
+  auto fresh = pool->reserve(256 * kib);
+  ASSERT_TRUE(fresh) << "fresh memory, as the budget has no room for the other";
+  EXPECT_FALSE(is_marked(*fresh));
+  EXPECT_EQ(pool->budget().used(), 384 * kib);
+}
+
+TEST(BufferPool, memory_that_was_used_in_part_is_not_kept_for_others) {
+  const auto pool = BufferPool::create(8 * mib);
+  {
+    auto part = pool->reserve(256 * kib);
+    ASSERT_TRUE(part);
+    ASSERT_TRUE(part->use(64 * kib));
+    mark(*part);
+  }
+  EXPECT_FALSE(is_marked(*pool->take(256 * kib)));
+  {
+    auto whole = pool->reserve(256 * kib);
+    ASSERT_TRUE(whole);
+    ASSERT_TRUE(whole->use(256 * kib));
+    mark(*whole);
+  }
+  EXPECT_TRUE(is_marked(*pool->take(256 * kib)));
+}
+
+TEST(Charge, is_of_a_share_and_of_the_budget_or_of_neither) {
+  MemoryBudget budget(100);
+  const auto share = std::make_shared<MemoryBudget>(60);
+  Charge one, two, three, four;
+  EXPECT_TRUE(one.take(budget, 50, share));
+  EXPECT_FALSE(two.take(budget, 11, share)) << "beyond the share";
+  EXPECT_TRUE(three.take(budget, 50)) << "of a peer without one";
+  EXPECT_FALSE(two.take(budget, 1, share)) << "beyond the budget";
+  EXPECT_EQ(share->used(), 50u);
+  EXPECT_TRUE(four.take_share(share, 10));
+  EXPECT_EQ(budget.used(), 100u);
+  one = {};
+  EXPECT_EQ(share->used(), 10u);
+  EXPECT_EQ(budget.used(), 50u);
 }
 
 // ---- Content ids

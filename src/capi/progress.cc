@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
 
 #include "base/fatal_signals.h"
 #include "base/quiet_thread.h"
@@ -40,13 +39,13 @@ Status Progress::start(Waiters waiters) {
   waiters_ = waiters;
   node_.set_pause([this](Deadline deadline) { pause(deadline); });
   gate_.set_shared(true);
-  try {
-    thread_ = quiet_thread([this] { run(); });
-  } catch (const std::system_error& error) {
+  auto thread = quiet_thread([this] { run(); });
+  if (!thread) {
     gate_.set_shared(false);
     node_.set_pause({});
-    return fail(TC_ERR_IO, "cannot start a thread: {}", error.what());
+    return context("cannot start a progress thread", std::move(thread).error());
   }
+  thread_ = std::move(*thread);
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <spdlog/logger.h>
 
+#include "node/call_log.h"
 #include "node/link/link.h"
 #include "node/links.h"
 
@@ -25,8 +26,8 @@ void Answers::send(Link* link, const wire::ReturnAddress* return_address, const 
     const bool is_ours = return_address->instance == common_.self.instance;
     link = is_ours ? nullptr : link_to(*return_address, chain);
     if (link == nullptr && !is_ours)
-      return common_.log.warn("an answer is lost: node {} ({}) cannot be reached", return_address->node_id,
-                              return_address->address);
+      return common_.call_log.warn("lost answers", fmt::format("an answer is lost: node {} ({}) cannot be reached",
+                                                               return_address->node_id, return_address->address));
   }
   if (link != nullptr)
     link->post_reply(reply);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/call_effects.h"
 
-#include <spdlog/logger.h>
-
-#include <algorithm>
-
-#include "base/log_format.h"
+#include "node/call_log.h"
 #include "node/config.h"
 #include "node/links.h"
 
@@ -69,15 +65,6 @@ void CallEffects::fail(target::Call& call, int32_t code, std::string_view messag
   (void)without_exceptions([&] { return call.fail_message = message.substr(0, 4096), TC_OK; });
 }
 
-void CallEffects::log(spdlog::logger& log, const target::Call& call, int level, std::string_view message) noexcept {
-  static constexpr spdlog::level::level_enum levels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                                                         spdlog::level::err};
-  const auto* const code = call.code.get();
-  const LogContext about({.ifunc = code != nullptr ? std::string_view(code->name()) : std::string_view(),
-                          .content_id = code != nullptr ? &code->id() : nullptr});
-  log.log(levels[std::clamp(level, 0, 3)], "ifunc '{}': {}", code != nullptr ? code->name() : "?", message);
-}
-
 // ---- Calls to other nodes
 
 // On behalf of the same keys as the running code: an ifunc cannot choose others.
@@ -85,30 +72,30 @@ tc_status_t CallEffects::send(const Asker& asker, uint32_t node, OutgoingCall ca
   const auto& rights = asker.rights;
   if (rights->chain != nullptr) {
     if (rights->chain->keys().size() > wire::Chain::most) {
-      common_.log.warn("ifunc '{}' may not travel on: it is called on behalf of {} keys, and {} may be named",
-                       call.bundle->manifest().name, rights->chain->keys().size(), wire::Chain::most);
+      common_.call_log.warn(
+          asker.call,
+          fmt::format("ifunc '{}' may not travel on: it is called on behalf of {} keys, and {} may be named",
+                      call.bundle->manifest().name, rights->chain->keys().size(), wire::Chain::most));
       return TC_ERR_LIMIT;
     }
     call.chain = &rights->chain;
   }
   if (Link* const known = links_.known(node); known != nullptr && known->sender().try_send(call)) return TC_OK;
-  // Made when there is something to log: most calls go out above.
-  const LogFields fields{.ifunc = call.bundle->manifest().name, .content_id = &call.bundle->id()};
   Status sent;
   if (node == common_.self.id) {
     sent = local_.add(call, rights);
   } else {
     const auto link = links_.to_node(node);
     if (!link) {
-      const LogContext about(fields);
-      common_.log.warn("ifunc '{}': {}", call.bundle->manifest().name, link.error().message);
+      common_.call_log.warn(asker.call,
+                            fmt::format("ifunc '{}': {}", call.bundle->manifest().name, link.error().message));
       return link.error().code;
     }
     sent = (*link)->sender().send(call, Deadline::at_ns(0));  // no time to wait, and the clock is not read
   }
   if (sent) return TC_OK;
-  const LogContext about(fields);
-  common_.log.warn("ifunc '{}' to node {}: {}", call.bundle->manifest().name, node, sent.error().message);
+  common_.call_log.warn(
+      asker.call, fmt::format("ifunc '{}' to node {}: {}", call.bundle->manifest().name, node, sent.error().message));
   return sent.error().code;
 }
 
@@ -142,7 +129,7 @@ tc_status_t CallEffects::forward_as(const Asker& asker, uint32_t node, std::stri
   return without_exceptions([&] {
     const auto bundle = codes_.called_by(*asker.call.code.get(), name);
     if (bundle) return forward_call(asker, node, {.bundle = *bundle, .payload = payload});
-    common_.log.info("tc_forward_as: {}", bundle.error().message);
+    common_.call_log.write(asker.call, 1, fmt::format("tc_forward_as: {}", bundle.error().message));
     return bundle.error().code;
   });
 }
@@ -160,9 +147,9 @@ tc_status_t CallEffects::forward_call(const Asker& asker, uint32_t node, Outgoin
     next.return_address = call.has_return_address ? &call.return_address : &first.emplace(caller_of(call));
   // Better told now than missed until the deadline: no other node could bring the answer.
   if (next.return_address != nullptr && next.return_address->value().address.empty() && node != common_.self.id) {
-    const LogContext about({.ifunc = call.code->name(), .content_id = &call.code->id()});
-    common_.log.warn("ifunc '{}' may not travel on: the caller, which waits for its answer, listens nowhere",
-                     call.code->name());
+    common_.call_log.warn(
+        call, fmt::format("ifunc '{}' may not travel on: the caller, which waits for its answer, listens nowhere",
+                          call.code->name()));
     return TC_ERR_DISCONNECTED;
   }
   next.header = &header;
@@ -181,7 +168,7 @@ tc_status_t CallEffects::inject_call(const Asker& asker, uint32_t node, std::str
   auto& call = asker.call;
   const auto bundle = codes_.called_by(*call.code.get(), name);
   if (!bundle) {
-    common_.log.info("tc_inject: {}", bundle.error().message);
+    common_.call_log.write(call, 1, fmt::format("tc_inject: {}", bundle.error().message));
     return bundle.error().code;
   }
   auto header = header_of(call);

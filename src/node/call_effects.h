@@ -40,9 +40,8 @@ class CallEffects {
     answers_.fail_later(call.header.token, call.has_return_address ? &call.return_address.value() : nullptr, why);
   }
 
-  // These two: the thread that runs the call.
+  // The thread that runs the call.
   static void fail(target::Call& call, int32_t code, std::string_view message) noexcept;
-  static void log(spdlog::logger& log, const target::Call& call, int level, std::string_view message) noexcept;
 
  private:
   tc_status_t send(const Asker& asker, uint32_t node, OutgoingCall call);

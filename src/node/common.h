@@ -25,12 +25,14 @@ class logger;
 namespace tc::node {
 
 struct Config;
+class CallLog;
 
 // What a node must do with one of its next polls. The parts of the node set these flags where they notice the work, often in
 // the middle of something else. Node::progress() and Node::expire() do it.
 struct PendingWork {
   bool backlog = false;         // frames wait for room, answers and questions to be delivered, endpoints to be closed
   bool lost_links = false;      // a link was lost: the calls that wait on it are to fail
+  bool unfinished = false;      // the last piece of a large message may never come
   bool paused_links = false;    // a link's peer has used up its rate
   bool awaits_answers = false;  // a future may have a deadline
   bool calls = false;           // calls of this node to itself wait, or calls run on other threads
@@ -79,13 +81,20 @@ struct Common {
   PendingWork& work;
   Counters& counters;
   spdlog::logger& log;
+  CallLog& call_log;
   MemoryReserve& reserve;
   BufferPool& buffers;
 
-  // Counts bytes that wait at this node against `message-memory`. TC_ERR_LIMIT.
-  Status charge(Charge& charge, size_t bytes) const {
+  // Counts bytes that wait at this node against `message-memory`, and the share that a peer has in it (peer_shares.h; null:
+  // as much as all peers). TC_ERR_LIMIT.
+  Status charge(Charge& charge, size_t bytes, const std::shared_ptr<MemoryBudget>& share = nullptr) const {
     auto& budget = buffers.budget();
-    if (charge.take(budget, bytes)) return {};
+    if (charge.take(budget, bytes, share)) return {};
+    if (share != nullptr && share->used() + bytes > share->limit())
+      return fail(
+          TC_ERR_LIMIT,
+          "{} bytes of messages of one key wait at {}, {} more are wanted, and {} is its share of message-memory",
+          share->used(), self.label, bytes, share->limit());
     return fail(TC_ERR_LIMIT,
                 "{} bytes of messages wait at {}, {} more are wanted, and {} is the limit (message-memory)",
                 budget.used(), self.label, bytes, budget.limit());

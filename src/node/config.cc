@@ -338,6 +338,10 @@ constexpr Option table[] = {
      [](Config& c, std::string_view v) { return parse_bytes(v, c.max_message, kib, 2 * gib); }},
     {limits, "message-memory", "BYTES", "1G", "Messages that may wait here, of all peers together.", false,
      [](Config& c, std::string_view v) { return parse_bytes(v, c.message_memory, mib, 16384 * gib); }},
+    {limits, "key-links", "NUMBER", "256",
+     "Links that a key of the keyring may have here at a time, and at most half as many as this process may open "
+     "descriptors. One with run=none may have 16.",
+     false, [](Config& c, std::string_view v) { return parse_number<uint32_t>(v, c.key_links, 1, 1u << 20); }},
     {limits, "hops", "NUMBER", "64", "How often a call that starts here may be forwarded.", false,
      [](Config& c, std::string_view v) { return parse_number<uint16_t>(v, c.hops, 0, 65535); }},
     {limits, "fan-out", "NUMBER", "1024", "How many ifuncs a call that starts here may inject.", false,

@@ -60,6 +60,7 @@ struct Config {
   bool warm_up = false;
   size_t max_message = 256u * 1024 * 1024;
   size_t message_memory = size_t{1} << 30;  // of all messages of all peers that wait here
+  uint32_t key_links = 256;                 // of each key of the keyring
   size_t source_budget = size_t{64} << 20;  // memory for bundles kept so that they can be sent again
   uint16_t hops = 64;
   uint16_t fanout = 1024;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/first_contacts.h"
 
-#include <system_error>
 #include <utility>
 
 #include "base/quiet_thread.h"
@@ -41,12 +40,10 @@ void FirstContacts::remember(const std::string& address, const trust::PublicKey&
 Status FirstContacts::start() {
   if (!file_) return fail(TC_ERR_NOT_FOUND, "neither THREECHAINS_HOME nor HOME is set");
   if (thread_.joinable()) return {};
-  try {
-    thread_ = quiet_thread([this] { run(); });
-    return {};
-  } catch (const std::system_error& error) {
-    return fail(TC_ERR_LIMIT, "there is no thread that could write it: {}", error.what());
-  }
+  auto thread = quiet_thread([this] { run(); });
+  if (!thread) return context("there is no thread that could write it", std::move(thread).error());
+  thread_ = std::move(*thread);
+  return {};
 }
 
 void FirstContacts::run() {

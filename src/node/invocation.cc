@@ -5,6 +5,7 @@
 
 #include "base/log_format.h"
 #include "node/authority.h"
+#include "node/call_log.h"
 #include "node/links.h"
 
 namespace tc::node {
@@ -75,7 +76,7 @@ void Invocation::fail(int32_t code, std::string_view message) noexcept {
 }
 
 void Invocation::log(int level, std::string_view message) noexcept {
-  CallEffects::log(common_.log, executor_.running(), level, message);
+  common_.call_log.write(executor_.running(), level, message);
 }
 
 }  // namespace tc::node

@@ -12,6 +12,7 @@
 #include "base/log_format.h"
 #include "base/random.h"
 #include "node/authority.h"
+#include "node/call_log.h"
 #include "node/ended_nodes.h"
 #include "node/liveness/peer_failures.h"
 #include "node/liveness/watchdog.h"
@@ -292,12 +293,26 @@ Status Links::may_connect(const transport::Origin& origin) {
   return {};
 }
 
+// A key that holds links without end keeps others out: they take memory, descriptors, and time of each poll.
+Status Links::has_room_for(const transport::Origin& peer) const {
+  TC_ASSIGN(const auto rights, services_.authority.rights_of(peer));
+  if (rights.is_all()) return {};
+  const auto links = std::ranges::count_if(links_, [&](const auto& link) {
+    return link->channel().is_accepted() && !link->is_lost() && link->channel().origin().key == peer.key;
+  });
+  return shares_.may_add_link(rights, static_cast<size_t>(links));
+}
+
 Status Links::is_expected(std::string_view address, const transport::Origin& origin) {
   return services_.authority.is_expected(address, origin, expected_at(address));
 }
 
 void Links::on_accept(std::unique_ptr<transport::Connection> connection, ByteView hello) {
   if (is_leaving_) return connection->refuse(Error{TC_ERR_CLOSED, "this node ends"});
+  if (const auto has_room = has_room_for(connection->origin()); !has_room) {
+    on_refused(connection->origin().text, has_room.error());
+    return connection->refuse(has_room.error());
+  }
   if (const auto took = connection->origin().handshake_ns; took != 0)
     services_.channel.common.counters.handshakes.add(took);
   accept_greeting(adopt(std::move(connection), false), hello);
@@ -427,6 +442,19 @@ uint64_t Links::next_resume_ns() const noexcept {
   uint64_t next = UINT64_MAX;
   for (const auto* const link : paused_) next = std::min(next, link->paused_until_ns);
   return next;
+}
+
+// ---- Large messages whose rest does not come
+
+// Time in which this node did not poll is not the peer's.
+void Links::expire_unfinished(uint64_t now_ns) {
+  constexpr uint64_t longest_step_ns = 1'000'000'000;
+  const auto passed_ns = std::min(now_ns - looked_at_unfinished_ns_, longest_step_ns);
+  looked_at_unfinished_ns_ = now_ns;
+  bool is_some_left = false;
+  // By index: to tell a failure may connect.
+  for (size_t i = 0; i < links_.size(); ++i) is_some_left |= !links_[i]->expire_unfinished(passed_ns);
+  services_.channel.common.work.unfinished = is_some_left;
 }
 
 // ---- Peers that may do more or less than before
@@ -577,13 +605,14 @@ void Links::log_loss(const Link& link) noexcept try {
   ++services_.channel.common.counters.dropped_links;
   auto& log = services_.channel.common.log;
   const auto peer = link.peer_label();
+  if (!link.is_awaited && link.reason().code != TC_ERR_DISCONNECTED)
+    return services_.channel.common.call_log.warn(link.channel(),
+                                                  fmt::format("link to {} dropped: {}", peer, link.reason().message));
   const AboutLink about(link.channel());
   if (link.is_awaited)
     log.info("link to {} was not made: {}", peer, link.reason().message);
-  else if (link.reason().code == TC_ERR_DISCONNECTED)
-    log.info("link to {} ended: {}", peer, link.reason().message);
   else
-    log.warn("link to {} dropped: {}", peer, link.reason().message);
+    log.info("link to {} ended: {}", peer, link.reason().message);
 } catch (const std::exception&) {  // no memory for the sentence
 }
 

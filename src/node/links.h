@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "node/link/link.h"
+#include "node/peer_shares.h"
 #include "node/refusals.h"
 #include "wire/statistics.h"
 
@@ -24,7 +25,7 @@ struct Expectation;
 class Links final : public transport::Events {
  public:
   Links(const LinkServices& services, FutureTable& futures, Watchdog& watchdog)
-      : services_(services), futures_(futures), watchdog_(watchdog) {}
+      : services_(services), futures_(futures), watchdog_(watchdog), shares_(services.channel.common.config) {}
 
   // Before anything else.
   void use(transport::Transport& transport) noexcept { transport_ = &transport; }
@@ -88,6 +89,12 @@ class Links final : public transport::Events {
   size_t resume_paused();
   // When the next one may go on; UINT64_MAX: none is paused.
   uint64_t next_resume_ns() const noexcept;
+  // Large messages of which too little comes fail. Now and then.
+  void expire_unfinished(uint64_t now_ns);
+  // What a peer may take of `message-memory`; null: as much as all.
+  std::shared_ptr<MemoryBudget> share_of(const transport::Origin& peer, const trust::Rights* rights) {
+    return shares_.memory_of(peer, rights);
+  }
   // What peers may do has changed: links of those that may not connect any more end. So do our own links to nodes whose keys
   // are `lost`: revoked, or taken out of the keyring.
   void renew_rights(std::span<const trust::PublicKey> lost);
@@ -146,6 +153,7 @@ class Links final : public transport::Events {
   void end_endpoints(Link& link, uint32_t count) noexcept;
   void continue_closing(Link& link);
   void begin_nothing_new(Link& link) noexcept;
+  Status has_room_for(const transport::Origin& peer) const;
   Link* accepted_from(std::string_view address) const noexcept;
   Expectation expected_at(std::string_view address) const noexcept;
   Bytes own_greeting() const;
@@ -171,6 +179,8 @@ class Links final : public transport::Events {
   transport::Transport* transport_ = nullptr;
   FutureTable& futures_;
   Watchdog& watchdog_;
+  PeerShares shares_;
+  uint64_t looked_at_unfinished_ns_ = 0;
   Refusals refusals_;
   std::string_view caller_at_;  // the address of a connection that reach_caller() begins; else empty
   std::optional<trust::PublicKey> caller_key_;

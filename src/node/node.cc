@@ -120,6 +120,7 @@ Node::~Node() {
   polling_ = true;  // nobody waits for anything any more, nor does a call of a peer run
   cells_.close();
   workers_.close();
+  call_log_.tell_left_out();
   if (transport_ != nullptr) leave();
 }
 
@@ -565,6 +566,8 @@ void Node::housekeep() {
   if (authority_.has_changed()) renew_rights();
   if (authority_.is_use_due()) links_.record_uses();
   links_.end_unused();
+  if (work_.unfinished) links_.expire_unfinished(now);
+  if (now >= call_log_.due_ns()) call_log_.tell_left_out();
   links_.handle_losses();
 }
 
@@ -648,9 +651,9 @@ size_t Node::block(Deadline deadline) {
 uint64_t Node::latest_end_of_sleep(uint64_t until) const noexcept {
   if (work_.backlog)
     until = std::min(until, now_ns() + expiry_step_ns);  // room that a peer makes in memory wakes nobody
-  if (work_.awaits_answers) until = std::min(until, now_ns() + longest_sleep_ns);
+  if (work_.awaits_answers || work_.unfinished) until = std::min(until, now_ns() + longest_sleep_ns);
   if (work_.paused_links) until = std::min(until, links_.next_resume_ns());
-  until = std::min({until, authority_.next_change_ns(), cells_.next_due_ns(), next_trim_ns_});
+  until = std::min({until, authority_.next_change_ns(), cells_.next_due_ns(), call_log_.due_ns(), next_trim_ns_});
   return until;
 }
 

@@ -23,6 +23,7 @@
 #include "base/memory_reserve.h"
 #include "node/authority.h"
 #include "node/bootstrap/bootstrap.h"
+#include "node/call_log.h"
 #include "node/cells/cells.h"
 #include "node/code/node_code.h"
 #include "node/config.h"
@@ -198,9 +199,10 @@ class Node final : private Waiter {
   Identity self_;
   const uint64_t started_ns_ = now_ns();
   std::shared_ptr<spdlog::logger> log_;
+  CallLog call_log_{*log_};
   Counters counters_;
   std::shared_ptr<BufferPool> buffers_;
-  const Common common_{config_, self_, work_, counters_, *log_, reserve_, *buffers_};
+  const Common common_{config_, self_, work_, counters_, *log_, call_log_, reserve_, *buffers_};
   LinkIds link_ids_;
   MemoryReserve reserve_;
   std::unique_ptr<bootstrap::Bootstrap> bootstrap_;  // null: `id` and `cluster` are configured

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Limits on how often something happens: messages of a key, and attempts to connect.
+// Limits on how often something happens: messages of a key, lines of the log, and attempts to connect.
 //
-// Thread: the node's; BusyRetries: any, one at a time.
+// Thread: the node's; Rate and BusyRetries: any, one at a time.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +14,16 @@
 
 namespace tc::node {
 
-// How many messages a key may send in a second, over all its links (rate=NUMBER in the keyring): a token bucket. What is
-// too much is not read yet, so that flow control slows the sender, and nothing is lost as long as the sender stays.
+// A token bucket. It limits how many messages a key may send in a second, over all its links (rate=NUMBER in the keyring): what
+// is too much is not read yet, so that flow control slows the sender, and nothing is lost as long as the sender stays. And it
+// limits how many lines a call may log (call_log.h).
 class Rate {
  public:
-  // A tenth of a second's messages may come at once, at least one.
-  Rate(uint32_t a_second, uint64_t now_ns) noexcept { set(a_second, now_ns); }
-  void set(uint32_t a_second, uint64_t now_ns) noexcept {
+  // A tenth of a second's messages may come at once, at least one; or `at_once` of them.
+  Rate(uint32_t a_second, uint64_t now_ns, uint32_t at_once = 0) noexcept { set(a_second, now_ns, at_once); }
+  void set(uint32_t a_second, uint64_t now_ns, uint32_t at_once = 0) noexcept {
     gap_ns_ = second_ns / std::max<uint32_t>(a_second, 1);
-    burst_ns_ = std::max(gap_ns_, second_ns / 10);
+    burst_ns_ = at_once != 0 ? at_once * gap_ns_ : std::max(gap_ns_, second_ns / 10);
     spent_until_ns_ = std::max(spent_until_ns_, now_ns - std::min(now_ns, burst_ns_));
   }
 
@@ -32,6 +33,8 @@ class Rate {
     return now_ns > spent_until_ns_ ? (now_ns - spent_until_ns_) / gap_ns_ : 0;
   }
   void spend(uint64_t messages) noexcept { spent_until_ns_ += messages * gap_ns_; }
+  // Nothing was spent for so long that all of `at_once` may come.
+  bool is_unused(uint64_t now_ns) const noexcept { return spent_until_ns_ + burst_ns_ <= now_ns; }
   // When the next message may be read.
   uint64_t next_ns() const noexcept { return spent_until_ns_ + gap_ns_; }
 

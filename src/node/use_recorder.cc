@@ -2,7 +2,6 @@
 #include "node/use_recorder.h"
 
 #include <new>
-#include <system_error>
 #include <utility>
 
 #include "base/quiet_thread.h"
@@ -31,14 +30,11 @@ void UseRecorder::record(const trust::PublicKey& key, trust::Time now) {
 
 bool UseRecorder::start() {
   if (has_failed_to_start_) return false;
-  try {
-    thread_ = quiet_thread([this] { run(); });
-    return true;
-  } catch (const std::system_error& error) {
-    has_failed_to_start_ = true;
-    report_(fmt::format("there is no thread that could write it: {}", error.what()));
-    return false;
-  }
+  auto thread = quiet_thread([this] { run(); });
+  if (thread) return thread_ = std::move(*thread), true;
+  has_failed_to_start_ = true;
+  report_(fmt::format("there is no thread that could write it: {}", thread.error().message));
+  return false;
 }
 
 void UseRecorder::run() {

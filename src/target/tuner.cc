@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock.h"
 #include "base/fatal_signals.h"
 #include "base/quiet_thread.h"
 #include "memory/code_mapping.h"
@@ -18,6 +19,8 @@ namespace {
 
 // Compiling is worth less than anything else this node could do.
 constexpr int niceness = 10;
+// Between two attempts to start the thread.
+constexpr uint64_t retry_ns = 1'000'000'000;
 
 }  // namespace
 
@@ -33,14 +36,27 @@ Tuner::~Tuner() {
 }
 
 void Tuner::start() {
-  if (waiting_.empty()) return;
+  if (waiting_.empty() || !has_thread()) return;
   {
     const std::lock_guard lock(mutex_);
     queue_.insert(queue_.end(), waiting_.begin(), waiting_.end());
   }
   waiting_.clear();
-  if (!thread_.joinable()) thread_ = quiet_thread([this] { run(); });
   changed_.notify_all();
+}
+
+// A limit on tasks or memory may leave none. Untuned code runs all the same, and later there may be room.
+bool Tuner::has_thread() {
+  if (thread_.joinable()) return true;
+  const auto now = now_ns();
+  if (now < next_try_ns_) return false;
+  auto thread = quiet_thread([this] { run(); });
+  if (thread) return thread_ = std::move(*thread), true;
+  next_try_ns_ = now + retry_ns;
+  if (!std::exchange(has_told_, true))
+    builder_.warn(fmt::format("code is not compiled for this CPU and stays as it is until a thread can be started: {}",
+                              thread.error().message));
+  return false;
 }
 
 void Tuner::cancel(Code& code) noexcept {
@@ -62,6 +78,7 @@ std::vector<Tuner::Finished> Tuner::finished() {
 
 bool Tuner::wait(uint64_t deadline_ms) {
   start();
+  if (!waiting_.empty()) return false;
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, std::chrono::milliseconds(deadline_ms), [this] { return queue_.empty() && !busy_; });
 }
@@ -77,11 +94,18 @@ void Tuner::run() {
     current_ = queue_.front();
     queue_.pop_front();
     busy_ = true;
-    tune(lock, *current_);
+    tune_or_leave(lock, *current_);
     current_ = nullptr;
     busy_ = false;
     changed_.notify_all();
   }
+}
+
+// Where there is no memory, the code stays as it is.
+void Tuner::tune_or_leave(std::unique_lock<std::mutex>& lock, Code& code) noexcept try {
+  tune(lock, code);
+} catch (const std::exception&) {
+  if (!lock.owns_lock()) lock.lock();
 }
 
 // `code` may be used only while the lock is held and it is the current one.

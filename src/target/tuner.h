@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compiles bitcode for this CPU at full optimisation, in a thread of its own, and swaps the result in: one atomic
-// store to Code::entry. The thread is started by the first job.
+// store to Code::entry. The thread is started by the first job. Where none can be had, code stays as it is, and the thread is
+// tried again later.
 //
 // Threads: add(), start(), cancel(), finished() and the destructor from the node's thread. A code that was added
 // must be cancelled before it is freed; after cancel() the tuner's thread does not touch it again.
@@ -30,7 +31,7 @@ class Tuner {
 
   // Remembers a code to be tuned. Costs no system call: it is on the way of a first execution.
   void add(Code& code) { waiting_.push_back(&code); }
-  // Hands what was added to the thread.
+  // Hands what was added to the thread. May throw std::bad_alloc, and be called again.
   void start();
   // Forgets the code, and drops the result if it is being compiled just now. What was published before is among
   // finished() still.
@@ -46,13 +47,17 @@ class Tuner {
   bool wait(uint64_t deadline_ms);
 
  private:
+  bool has_thread();
   void run();
+  void tune_or_leave(std::unique_lock<std::mutex>& lock, Code& code) noexcept;
   void tune(std::unique_lock<std::mutex>& lock, Code& code);
 
   BitcodeBuilder& builder_;
   const Policy& policy_;
   const TargetTriple host_;
-  std::deque<Code*> waiting_;  // the node thread's own
+  std::deque<Code*> waiting_;  // the node thread's own, as the next two
+  uint64_t next_try_ns_ = 0;   // to start the thread
+  bool has_told_ = false;      // that there is none
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

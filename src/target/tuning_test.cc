@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/testing/refused_calls.h"
 #include "base/testing/run_until.h"
 #include "target/code_store.h"
 #include "target/last_words.h"
@@ -273,6 +274,46 @@ TEST_F(Tuning, a_store_can_go_while_code_is_compiled) {
     let_go();
   });
   store_.reset();
+}
+
+// A limit on tasks or memory; then the limit is raised.
+TEST_F(Tuning, code_stays_untuned_while_no_thread_can_be_had_and_is_tuned_once_one_can) {
+  std::vector<std::string> warned;
+  auto& codes = store({.warn = [&](const std::string& what) { warned.push_back(what); }});
+  bool is_refused = false;
+  Code* code = nullptr;
+  std::thread([&] {
+    is_refused = tc::test::refuse_threads();
+    if (!is_refused) return;
+    code = *codes.load(bundle_of("first", ""));
+    for (int i = 0; i < 3; ++i) codes.housekeeping();
+    EXPECT_FALSE(codes.wait_until_tuned(10));
+  }).join();
+  if (!is_refused) GTEST_SKIP() << "no system call can be filtered here";
+  EXPECT_EQ(code->tier.load(), Tier::baseline);
+  EXPECT_EQ(run(*code), 1u);
+  ASSERT_EQ(warned.size(), 1u);
+  EXPECT_THAT(warned.front(), HasSubstr("stays as it is until a thread can be started: a limit on tasks or memory"));
+  EXPECT_TRUE(tc::test::run_until([&] { return code->tier.load() == Tier::tuned; },
+                                  [&] {
+                                    codes.housekeeping();
+                                    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                                  }));
+  EXPECT_EQ(warned.size(), 1u);
+}
+
+TEST_F(Tuning, code_that_waits_for_a_thread_may_be_evicted) {
+  auto& codes = store();
+  bool is_refused = false;
+  std::thread([&] {
+    is_refused = tc::test::refuse_threads();
+    if (!is_refused) return;
+    const auto id = (*codes.load(bundle_of("first", "")))->id();
+    codes.housekeeping();
+    codes.evict(id);
+  }).join();
+  if (!is_refused) GTEST_SKIP() << "no system call can be filtered here";
+  EXPECT_TRUE(codes.wait_until_tuned(20'000));
 }
 
 TEST_F(Tuning, waiting_ends_at_its_deadline) {

@@ -89,13 +89,13 @@ Status HandshakeWorker::start() {
   if (!event) return fail(TC_ERR_LIMIT, "there is no descriptor for handshakes: {}", system_words(errno));
   TC_CHECK(poller_.add(event, *this, EPOLLIN));
   done_event_ = std::move(event);
-  try {
-    thread_ = quiet_thread([this] { run(); });
-  } catch (const std::exception& problem) {
+  auto thread = quiet_thread([this] { run(); });
+  if (!thread) {
     poller_.remove(done_event_);
     done_event_.reset();
-    return fail(TC_ERR_LIMIT, "there is no thread for handshakes: {}", problem.what());
+    return fail(TC_ERR_LIMIT, "there is no thread for handshakes: {}", thread.error().message);
   }
+  thread_ = std::move(*thread);
   return {};
 }
 

@@ -91,6 +91,84 @@ def test_a_call_is_answered_while_another_host_takes_all_descriptors_that_it_can
     assert attack.lines_about(node.err, " is refused: "), "it is refused in silence"
 
 
+# ---- Links of one key
+
+LINKS_TO_RUN_NOTHING = 16
+PEERS_OF_A_CLIENT = 8
+
+
+def test_a_key_that_may_run_nothing_holds_few_links_and_others_connect(t):
+    ana, bob, home = t.home("ana"), t.home("bob"), t.home("node")
+    home.trust("ana", ana, "run=none")
+    home.trust("bob", bob, "run=any")
+    for peer in (ana, bob):
+        peer.trust("node", home, "run=none")
+    node = t.serve("--listen", "127.0.0.1:0", env={**TCP, **home.env})
+    for number in range(LINKS_TO_RUN_NOTHING):
+        if number % PEERS_OF_A_CLIENT == 0:
+            client = Client(t, {**TCP, **ana.env})
+        client.must(f"peer {number % PEERS_OF_A_CLIENT}")
+        client.must(f"connect {node.address}")
+    hello = t.build("hello.c")
+    refused = t.ifunc("send", hello, node.address, "--payload", "you", "--timeout", "1500", env={**TCP, **ana.env})
+    attack.says_one_line(refused, r"ana \(keyring, line 1\) has 16 links to this node, and may have 16 at a time \(run=none\)")
+    answered = t.ifunc("send", hello, node.address, "--payload", "you", "--timeout", "20000", env={**TCP, **bob.env})
+    assert (answered.code, answered.out) == (0, "hello, you"), answered
+    attack.answers_soon(t, node.address, env={**TCP, **home.env})
+    client.must("close")  # and there is room again
+    again = t.ifunc("send", hello, node.address, "--payload", "you", "--timeout", "20000", env={**TCP, **ana.env})
+    assert re.search("may run nothing here: run=none", again.err), again
+
+
+# ---- Threads
+
+# Gives that many threads, and then no more, as a limit on tasks does. RLIMIT_NPROC does not bind root.
+FEW_THREADS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+typedef int create_t(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+static atomic_int given;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
+  if (atomic_fetch_add(&given, 1) >= atoi(getenv("MOST_THREADS"))) return EAGAIN;
+  return ((create_t *)dlsym(RTLD_NEXT, "pthread_create"))(thread, attributes, body, argument);
+}
+"""
+
+
+def few_threads(t, most):
+    library = t.path("few_threads.so")
+    assert t.run("cc", "-shared", "-fPIC", t.write("few_threads.c", FEW_THREADS), "-o", library, "-ldl").code == 0
+    return {"LD_PRELOAD": library, "MOST_THREADS": str(most)}
+
+
+@pytest.mark.release_only  # a sanitizer has a pthread_create of its own
+def test_a_node_that_gets_no_more_threads_runs_code_that_is_not_tuned(t):
+    """One thread takes signals, and one computes handshakes. The tuner, the watchdog and the rest get none."""
+    node = t.serve("--listen", "127.0.0.1:0", "--no-object", env=few_threads(t, 2))
+    for env in (TCP, SHM):
+        attack.answers_soon(t, node.address, env=env)
+    time.sleep(1.5)  # it tries again meanwhile
+    attack.answers_soon(t, node.address)
+    assert node.running(), node.err
+    assert len(attack.lines_about(node.err, "stays as it is until a thread can be started")) == 1, node.err
+    assert node.stop() == 0, node.err
+
+
+@pytest.mark.release_only
+def test_a_node_that_cannot_start_for_lack_of_a_thread_says_so(t):
+    refused = t.ifunc("serve", "--listen", "127.0.0.1:0", env=few_threads(t, 0))
+    attack.says_one_line(refused, "no thread can be started that takes signals: a limit on tasks or memory leaves no thread")
+    for option in (["--threads", "2"], ["--isolate", "all"]):
+        refused = t.ifunc("serve", "--listen", "127.0.0.1:0", *option, env=few_threads(t, 1))
+        assert refused.code == 1 and re.search("a limit on tasks or memory leaves no thread", refused.err), refused
+
+
 # ---- Files
 
 
@@ -143,6 +221,23 @@ def test_a_payload_for_which_there_is_no_memory_fails_alone_by_tcp(t):
 
 
 # ---- The log
+
+CHATTER = 100_000  # lines, for which there was a file of 7.7 MB
+
+
+def test_a_call_that_logs_without_end_leaves_a_small_log_that_says_what_it_lacks(t):
+    node = t.serve("--listen", "127.0.0.1:0")
+    chatter, payload = t.build("chatter.c"), t.write("lines", CHATTER.to_bytes(4, "little"))
+    for _ in range(3):
+        result = t.ifunc("send", chatter, node.address, "--payload-file", payload, "--timeout", "60000")
+        assert result.code == 0, result
+    kit.run_until(lambda: attack.lines_about(node.err, "lines of ifunc 'chatter' from client .* were left out"), "it is told")
+    node.stop()
+    written = len(attack.lines_about(node.err, "ifunc 'chatter': all is well"))
+    left_out = sum(int(number) for number in re.findall(r"(\d+) lines of ifunc 'chatter' from", node.err))
+    assert written + left_out == 3 * CHATTER, (written, left_out)
+    assert len(node.err) < 300_000, f"{len(node.err)} bytes"
+
 
 CONNECTIONS = 300  # of each, the node says at least that it ended: there is room for some forty lines
 

@@ -18,8 +18,8 @@ int bench_dapc(bench::DapcOptions options) {
   StopSignals signals;  // before anything starts: the servers shall not get them
   std::atomic<bool> stop{false};
   options.stop = &stop;
-  signals.start({.stop = [&](int) { stop = true; }, .reload = [&] { stop = true; }}, {});
-  const auto result = bench::run_dapc(options);
+  const auto started = signals.start({.stop = [&](int) { stop = true; }, .reload = [&] { stop = true; }}, {});
+  const auto result = started ? bench::run_dapc(options) : fail(started.error());
   signals.finish();
   const int printed = print(result, options.json);
   return !result || result->json["complete"] ? printed : 130;

@@ -107,7 +107,9 @@ Status HttpServer::open(const Listener& listener, const Settings& settings) {
   const auto* const info = MHD_get_daemon_info(daemon_.get(), MHD_DAEMON_INFO_EPOLL_FD);
   if (info == nullptr) return fail(TC_ERR_INTERNAL, "libmicrohttpd has no epoll descriptor");
   epoll_ = info->epoll_fd;
-  thread_ = quiet_thread([this] { run(); });
+  auto thread = quiet_thread([this] { run(); });
+  if (!thread) return context("no thread can be started", std::move(thread).error());
+  thread_ = std::move(*thread);
   return {};
 }
 

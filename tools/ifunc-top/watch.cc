@@ -12,6 +12,8 @@
 #include <system_error>
 #include <thread>
 
+#include "base/quiet_thread.h"
+
 namespace tc::top {
 namespace {
 
@@ -84,9 +86,14 @@ Result<Watch> Watch::start(std::vector<std::pair<std::string, command::Asker>> n
       const std::lock_guard lock(shared->mutex);
       ++shared->running;
     }
-    std::thread([shared, i, asker = std::move(nodes[i].second)]() mutable {
-      run(shared, i, std::move(asker));
-    }).detach();
+    auto thread =
+        quiet_thread([shared, i, asker = std::move(nodes[i].second)]() mutable { run(shared, i, std::move(asker)); });
+    if (!thread) {
+      const std::lock_guard lock(shared->mutex);
+      --shared->running;
+      return context(fmt::format("no thread can be started to ask {}", nodes[i].first), std::move(thread).error());
+    }
+    thread->detach();
   }
   return watch;
 }

@@ -362,7 +362,7 @@ Result<int> serve(ServeOptions options, ServeOptions given) {
   StopSignals stop;  // before the node starts threads
   TC_CHECK(metrics.start(options.metrics, options.metrics_hosts));
   life.say_where_metrics_are();
-  stop.start(life.handlers(stop), options.drain_ms());
+  TC_CHECK(stop.start(life.handlers(stop), options.drain_ms()));
   TC_ASSIGN(const auto files, map_files(options));  // outlives the node, whose ifuncs use them
   TC_ASSIGN(auto node, create_node(options));
   TC_CHECK(expose(node, files, options));

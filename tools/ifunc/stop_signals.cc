@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/quiet_thread.h"
 
 namespace tc::command {
 namespace {
@@ -43,10 +44,13 @@ StopSignals::StopSignals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-void StopSignals::start(Handlers handlers, std::optional<uint32_t> drain_ms) {
+Status StopSignals::start(Handlers handlers, std::optional<uint32_t> drain_ms) {
   handlers_ = std::move(handlers);
   if (drain_ms) drain_ns_ = uint64_t{*drain_ms} * 1'000'000;
-  thread_ = std::thread([this] { take_signals(); });
+  auto thread = quiet_thread([this] { take_signals(); });
+  if (!thread) return context("no thread can be started that takes signals", std::move(thread).error());
+  thread_ = std::move(*thread);
+  return {};
 }
 
 void StopSignals::take_signals() {

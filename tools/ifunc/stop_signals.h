@@ -10,6 +10,8 @@
 #include <optional>
 #include <thread>
 
+#include "base/result.h"
+
 namespace tc::command {
 
 // Make one before any other thread starts: it blocks these signals in this thread, and threads inherit that. From
@@ -31,8 +33,8 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // Without `drain_ms` the process may take as long as it likes to stop.
-  void start(Handlers handlers, std::optional<uint32_t> drain_ms);
+  // Without `drain_ms` the process may take as long as it likes to stop. TC_ERR_IO: no thread can be had.
+  [[nodiscard]] Status start(Handlers handlers, std::optional<uint32_t> drain_ms);
   // From now on. For handlers.
   void set_drain_ms(uint32_t drain_ms) noexcept { drain_ns_ = uint64_t{drain_ms} * 1'000'000; }
   // Afterwards no handler is called any more and signals have their usual effect on this thread.

@@ -5,9 +5,11 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -38,6 +40,12 @@ inline bool refuse(const RefusedCall& call) {
   };
   const sock_fprog program{std::size(steps), steps};
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+// The calling thread can start no others, as at a limit on tasks. The rest as refuse().
+inline bool refuse_threads() {
+  return refuse({.number = SYS_clone3, .error = EAGAIN}) &&
+         refuse({.number = SYS_clone, .error = EAGAIN, .bits = CLONE_THREAD, .value = CLONE_THREAD});
 }
 
 }  // namespace tc::test

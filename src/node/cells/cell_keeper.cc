@@ -6,11 +6,22 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 
+#include "base/no_memory.h"
 #include "base/quiet_thread.h"
 
 namespace tc::node {
+
+namespace {
+
+// Nothing may leave the thread.
+Result<std::unique_ptr<cell::CellProcess>> start_cell(const cell::CellProcess::Options& options) noexcept try {
+  return cell::CellProcess::start(options);
+} catch (const std::bad_alloc&) {
+  return fail(error_in_any_case(TC_ERR_NO_MEMORY, "no memory"));
+}
+
+}  // namespace
 
 CellKeeper::~CellKeeper() {
   if (!thread_.joinable()) return;
@@ -22,13 +33,13 @@ CellKeeper::~CellKeeper() {
   thread_.join();
 }
 
-Status CellKeeper::start() try {
+Status CellKeeper::start() {
   changed_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!changed_) return fail(TC_ERR_IO, "cannot make an eventfd: {}", system_words(errno));
-  thread_ = quiet_thread([this] { run(); });
+  auto thread = quiet_thread([this] { run(); });
+  if (!thread) return context("cannot start a thread for cells", std::move(thread).error());
+  thread_ = std::move(*thread);
   return {};
-} catch (const std::system_error& error) {
-  return fail(TC_ERR_IO, "cannot start a thread for cells: {}", error.what());
 }
 
 void CellKeeper::order(cell::CellProcess::Options options) {
@@ -70,7 +81,7 @@ void CellKeeper::run() {
       order = std::exchange(ordered_, std::nullopt);
     }
     if (order) {
-      auto made = cell::CellProcess::start(*order);
+      auto made = start_cell(*order);
       {
         const std::scoped_lock lock(mutex_);
         made_ = std::move(made);

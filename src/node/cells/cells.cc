@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log_format.h"
 #include "node/authority.h"
+#include "node/call_log.h"
 #include "node/config.h"
 #include "transport/transport.h"
 #include "wire/abi_names.h"
@@ -319,7 +320,7 @@ void Cells::take(Cell& cell, cell::Event& event) {
     return calls_.reply(*handed, reply->bytes);
   }
   if (const auto* const log = std::get_if<cell::Log>(&event))
-    return CallEffects::log(common_.log, handed->outcome, log->level, log->text);
+    return common_.call_log.write(handed->outcome, log->level, log->text);
   if (const auto* const ask = std::get_if<cell::Ask>(&event)) return answer(cell, *ask);
   if (const auto* const ended = std::get_if<cell::Ended>(&event)) end_call(cell, *ended);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log_format.h"
+#include "node/call_log.h"
 #include "node/code/slices.h"
 #include "node/config.h"
 #include "node/links.h"
@@ -98,7 +99,7 @@ const Error& CodeLoader::remember(const Bundle& bundle, const Error& error) {
   if (failures_.size() >= failures_limit) failures_.clear();
   const Error told{error.code, fmt::format("ifunc '{}': {}", bundle.manifest().name, error.message)};
   const LogContext about({.ifunc = bundle.manifest().name, .content_id = &bundle.id()});
-  common_.log.warn("{}", told.message);
+  common_.call_log.warn("ifuncs that could not be compiled", told.message);
   return failures_.insert_or_assign(bundle.id(), Failure{told, now_ns() + failure_ns}).first->second.error;
 }
 

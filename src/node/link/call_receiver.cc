@@ -328,7 +328,7 @@ bool CallReceiver::queue(const wire::FrameHeader& header, ByteView body) {
                                    : "until earlier answers are read",
                     most);
   else
-    may_wait = common_.charge(waiting.charge, bytes);
+    may_wait = channel_.charge(waiting.charge, bytes);
   if (!may_wait && !(is_barrier && waiting_bytes_ + bytes <= most)) {
     if (is_barrier) return broken("its barriers fill what may wait here");
     return refuse(header, body, may_wait.error()), true;
@@ -363,7 +363,7 @@ bool CallReceiver::may_go_on() noexcept {
 bool CallReceiver::queue_for_compiler(const wire::FrameHeader& header, ByteView body) {
   Waiting waiting{header, {}, resumed_since_ns_ ? *resumed_since_ns_ : now_ns(), {}};
   // Code that was asked for is taken in any case: calls wait for it.
-  if (const auto counted = common_.charge(waiting.charge, body.size() + sizeof(Waiting));
+  if (const auto counted = channel_.charge(waiting.charge, body.size() + sizeof(Waiting));
       !counted && header.kind != wire::Kind::code)
     return refuse(header, body, counted.error()), true;
   awaits_compiler_ = true;

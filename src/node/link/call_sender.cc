@@ -6,6 +6,7 @@
 #include <spdlog/logger.h>
 
 #include "base/clock.h"
+#include "node/call_log.h"
 #include "node/code/node_code.h"
 
 namespace tc::node {
@@ -177,10 +178,9 @@ bool CallSender::on_need(uint32_t number) {
 
 // It was sent once, and is neither registered nor kept any more. The peer fails the calls that wait for it.
 void CallSender::deny(uint32_t number, const ContentId& id) {
-  const auto peer = channel_.peer_label();
-  const AboutLink about(channel_, {.content_id = &id});
-  common_.log.warn("{} asks for the code {} again, which is not registered here any more: register it again", peer,
-                   id.short_hex());
+  common_.call_log.warn(
+      channel_, fmt::format("{} asks for the code {} again, which is not registered here any more: register it again",
+                            channel_.peer_label(), id.short_hex()));
   withdraw(number);
   Bytes none;
   wire::append_code(none, {id, 0, 0}, {});

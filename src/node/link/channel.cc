@@ -234,7 +234,7 @@ Status Channel::queue(wire::Kind kind, uint8_t flags, uint32_t number, Parts par
   const auto size = total_size(parts);
   TC_CHECK(may_queue(size));
   Charge counted;
-  TC_CHECK(services_.common.charge(counted, size));
+  TC_CHECK(this->charge(counted, size));
   Bytes frame(wire::header_bytes + size);
   const auto word = word_of(kind, flags, number, parts);
   std::memcpy(frame.data(), &word, sizeof word);
@@ -390,12 +390,17 @@ Status Channel::post_while_read(std::span<const ByteView> frame) {
 
 Result<Channel::Queued> Channel::copy_from(std::span<const ByteView> frame, size_t from) {
   const size_t size = size_of(frame) - from;
+  Charge shared;
+  if (share_ != nullptr && !shared.take_share(share_, size))
+    return fail(TC_ERR_LIMIT,
+                "{} bytes of messages wait for {}, {} more are wanted, and {} is its share of message-memory",
+                share_->used(), peer_label(), size, share_->limit());
   TC_ASSIGN(auto rest, services_.common.buffers.take(size));
   gather(rest.data(), frame, from, size);
   // If the link is lost, this part says which call it was.
   Bytes beginning(std::min(size_of(frame), beginning_bytes));
   gather(beginning.data(), frame, 0, beginning.size());
-  return Queued{.whole = std::move(beginning), .rest = std::move(rest), .charge = {}};
+  return Queued{.whole = std::move(beginning), .rest = std::move(rest), .charge = std::move(shared)};
 }
 
 Status Channel::queue_large(std::span<const ByteView> frame) {

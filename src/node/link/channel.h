@@ -116,6 +116,11 @@ class Channel {
     changed();
   }
 
+  // Counts bytes that wait here for the peer, or of it, against its share and `message-memory`. TC_ERR_LIMIT.
+  Status charge(Charge& charge, size_t bytes) const { return services_.common.charge(charge, bytes, share_); }
+  // What the peer may take of `message-memory` (peer_shares.h).
+  void set_share(std::shared_ptr<MemoryBudget> share) noexcept { share_ = std::move(share); }
+
   // ---- Its beginning and its end
 
   // The peer's greeting. `own`: ours, for a peer that connected to us. An error: the peer is not taken.
@@ -167,7 +172,7 @@ class Channel {
     Bytes whole;
     PooledBuffer rest;
     size_t sent = 0;  // of `rest`
-    Charge charge;    // for `whole`
+    Charge charge;    // for `whole`, or of the peer's share for `rest`
     size_t size() const noexcept { return rest ? rest.size() : whole.size(); }
   };
   class Streaming;
@@ -217,6 +222,7 @@ class Channel {
   wire::Hello peer_;
   TargetTriple peer_triple_;
   std::shared_ptr<const std::string> label_;
+  std::shared_ptr<MemoryBudget> share_;
   std::deque<Queued> backlog_;
   size_t backlog_bytes_ = 0;
   const size_t behind_bytes_;

@@ -61,6 +61,9 @@ Status Link::accept_greeting(ByteView greeting, ByteView own) {
   TC_CHECK(channel_.accept_greeting(greeting, own));
   in_ = &channel_.connection().in();
   renew_rights();
+  const auto share = links_.share_of(channel_.origin(), receiver_.rights());
+  channel_.set_share(share);
+  assembly_.set_share(share);
   sender_.on_ready();
   replace_too_large_replies();
   drain_backlog();
@@ -583,11 +586,13 @@ bool Link::on_fragment(uint32_t mark, ByteView piece) {
     return channel_.disconnect_for(fmt::format("a fragment is marked {} when 0 and 1 are known", mark));
   const auto added = assembly_.add(piece, mark == last_piece);
   if (!added) return channel_.disconnect_for(added.error().message);
-  return *added ? on_whole(assembly_.take()) : true;
+  if (*added) return on_whole(assembly_.take());
+  common_.work.unfinished = true;
+  const auto refused = assembly_.take_refused();
+  return refused ? refuse_unfinished(*refused) : true;
 }
 
 bool Link::on_whole(Assembly::Whole whole) {
-  if (whole.refused) return refuse_whole(whole);
   if (whole.header.kind == wire::Kind::reply) return on_large_reply(std::move(whole));
   return on_frame(whole.header, whole.body);
 }
@@ -600,10 +605,21 @@ bool Link::on_large_reply(Assembly::Whole whole) {
   return true;
 }
 
-// There was no memory for it: its caller, or the call that waits for it, fails.
-bool Link::refuse_whole(const Assembly::Whole& whole) {
-  const auto& [header, body, memory, why, beginning] = whole;
-  const Error told{why->code, fmt::format("{} bytes came from {}: {}", header.length, peer_label(), why->message)};
+// While it is not read for a reason of ours, nothing can come.
+bool Link::expire_unfinished(uint64_t passed_ns) {
+  if (!is_ready() || !assembly_.is_collecting()) return true;
+  if (paused_until_ns != 0 || ending_ || !assembly_.is_stalled(passed_ns)) return false;
+  assembly_.give_up(
+      Error{TC_ERR_TIMEOUT, fmt::format("{} of them have come, and then less than {} in {} s", assembly_.come(),
+                                        Assembly::least_bytes, Assembly::stall_ns / 1'000'000'000)});
+  (void)refuse_unfinished(*assembly_.take_refused());
+  return true;
+}
+
+// There was no memory for it, or its rest does not come: its caller, or the call that waits for it, fails.
+bool Link::refuse_unfinished(const Assembly::Refused& refused) {
+  const auto& [header, why, beginning] = refused;
+  const Error told{why.code, fmt::format("{} bytes came from {}: {}", header.length, peer_label(), why.message)};
   if (header.kind == wire::Kind::call || header.kind == wire::Kind::call_code) {
     receiver_.refuse({header.kind, header.flags, header.number, static_cast<uint32_t>(beginning.size())}, beginning,
                      told);

@@ -98,6 +98,9 @@ class alignas(64) Link final : public target::FrameHandler {
   size_t discard_received() noexcept;
   // How much waits here to be sent and still can be: bytes, and calls.
   size_t unsent() const noexcept;
+  // A large message of which too little comes fails, and what has come of it is dropped. `passed_ns`: since the last call.
+  // True: there is none.
+  bool expire_unfinished(uint64_t passed_ns);
   // Of a link that Links::pause() paused: is it to be read again?
   bool may_go_on(uint64_t now_ns) noexcept;
   // The peer is gone: once what it sent before has run (receive()), the link is lost with `reason`.
@@ -198,7 +201,7 @@ class alignas(64) Link final : public target::FrameHandler {
   bool on_fragment(uint32_t mark, ByteView piece);
   bool on_whole(Assembly::Whole whole);
   bool on_large_reply(Assembly::Whole whole);
-  bool refuse_whole(const Assembly::Whole& whole);
+  bool refuse_unfinished(const Assembly::Refused& refused);
 
   Channel channel_;
   CallSender sender_;

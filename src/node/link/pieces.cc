@@ -75,37 +75,72 @@ Result<bool> Assembly::add(ByteView piece, bool is_last) {
   if (piece.size() > size_ - come_ || is_last != (piece.size() == size_ - come_))
     return fail(TC_ERR_MALFORMED, "its pieces are {} bytes or more when the frame in them is {}", come_ + piece.size(),
                 size_);
-  if (whole_.memory) copy_lines(whole_.memory.data() + lead + come_, piece);
+  if (whole_.memory) {
+    if (const auto used = whole_.memory.use(lead + come_ + piece.size()); used) [[likely]]
+      copy_lines(whole_.memory.data() + lead + come_, piece);
+    else if (come_ == 0)
+      refuse(piece.subspan(wire::header_bytes), used.error());
+    else
+      give_up(used.error());
+  }
   come_ += piece.size();
   if (!is_last) return false;
   size_ = 0;
-  return true;
+  announced_ = {};
+  return is_collecting();
 }
 
 Status Assembly::begin(ByteView piece) {
   uint64_t word = 0;
   if (piece.size() < sizeof word) return fail(TC_ERR_MALFORMED, "its first piece is {} bytes", piece.size());
   std::memcpy(&word, piece.data(), sizeof word);
-  whole_ = {};
-  whole_.header = wire::decode(word);
-  come_ = 0;
-  if (whole_.header.kind == wire::Kind::fragment || whole_.header.kind == wire::Kind::none)
+  const auto header = wire::decode(word);
+  if (header.kind == wire::Kind::fragment || header.kind == wire::Kind::none)
     return fail(TC_ERR_MALFORMED, "its pieces hold no frame");
-  if (whole_.header.length > limit_)
-    return fail(TC_ERR_TOO_LARGE, "its pieces are a frame of {} bytes when at most {} are taken", whole_.header.length,
+  if (header.length > limit_)
+    return fail(TC_ERR_TOO_LARGE, "its pieces are a frame of {} bytes when at most {} are taken", header.length,
                 limit_);
-  size_ = wire::header_bytes + whole_.header.length;
-  auto memory = pool_.take(lead + size_);
-  if (memory) {
-    whole_.memory = std::move(*memory);
-    whole_.body = whole_.memory.data() + lead + wire::header_bytes;
-    return {};
-  }
-  const auto body = piece.subspan(wire::header_bytes);
-  const auto beginning = body.first(std::min(body.size(), beginning_bytes));
-  whole_.beginning.assign(beginning.begin(), beginning.end());
-  whole_.refused = std::move(memory).error();
+  whole_ = {};
+  whole_.header = header;
+  size_ = wire::header_bytes + header.length;
+  come_ = slow_from_ = 0;
+  slow_ns_ = 0;
+  if (auto reserved = reserve(); !reserved) refuse(piece.subspan(wire::header_bytes), std::move(reserved).error());
   return {};
+}
+
+Status Assembly::reserve() {
+  if (share_ != nullptr && !announced_.take_share(share_, size_))
+    return fail(TC_ERR_LIMIT,
+                "{} bytes of this peer's messages wait or are under way, {} more are wanted, and its share of "
+                "message-memory is {}",
+                share_->used(), size_, share_->limit());
+  TC_ASSIGN(whole_.memory, pool_.reserve(lead + size_));
+  whole_.body = whole_.memory.data() + lead + wire::header_bytes;
+  return {};
+}
+
+bool Assembly::is_stalled(uint64_t passed_ns) noexcept {
+  if (!is_collecting()) return false;
+  slow_ns_ += passed_ns;
+  if (come_ - slow_from_ >= least_bytes) {
+    slow_from_ = come_;
+    slow_ns_ = 0;
+  }
+  return slow_ns_ >= stall_ns;
+}
+
+void Assembly::give_up(Error why) {
+  const auto here = come_ > wire::header_bytes ? come_ - wire::header_bytes : 0;
+  refuse({whole_.body, here}, std::move(why));
+}
+
+// What comes of the frame from now on is dropped.
+void Assembly::refuse(ByteView beginning, Error why) {
+  const auto kept = beginning.first(std::min(beginning.size(), beginning_bytes));
+  refused_ = {whole_.header, std::move(why), Bytes(kept.begin(), kept.end())};
+  whole_ = {};
+  announced_ = {};
 }
 
 }  // namespace tc::node

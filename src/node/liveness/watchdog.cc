@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <new>
 
 #include "base/clock.h"
 #include "base/quiet_thread.h"
@@ -42,14 +42,18 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::watch(const target::Code& code) {
-  if (limit_ns_ != 0 && !thread_.joinable()) try {
-      thread_ = quiet_thread([this] { run(); });
-    } catch (const std::system_error& error) {
-      limit_ns_ = 0;
-      warn_(error.what());
-    }
+  if (limit_ns_ != 0 && !thread_.joinable()) start();
   const std::scoped_lock lock(mutex_);
   names_.insert_or_assign(&code, code.name());
+}
+
+void Watchdog::start() {
+  if (auto thread = quiet_thread([this] { run(); })) {
+    thread_ = std::move(*thread);
+  } else {
+    limit_ns_ = 0;
+    warn_(thread.error().message);
+  }
 }
 
 void Watchdog::forget(const target::Code& code) {
@@ -106,7 +110,10 @@ bool Watchdog::look(Seen& seen, std::unique_lock<std::mutex>& lock) {
     const auto known = names_.find(moment.code);
     const std::string name = known != names_.end() ? known->second : "?";
     lock.unlock();  // the report may take its time; watch() and forget() must not wait for it
-    report_(name, (now - seen.since_ns) / 1'000'000);
+    try {
+      report_(name, (now - seen.since_ns) / 1'000'000);
+    } catch (const std::bad_alloc&) {  // the watch goes on without the line
+    }
     lock.lock();
   }
   return moment.runs;

@@ -58,6 +58,7 @@ class Watchdog {
     bool is_reported;
   };
 
+  void start();
   void run();
   bool look(Seen& seen, std::unique_lock<std::mutex>& lock);
   void doze(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds step);

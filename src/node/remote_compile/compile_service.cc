@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/no_memory.h"
 #include "base/plugin.h"
 #include "base/process.h"
 #include "base/quiet_thread.h"
@@ -80,6 +81,16 @@ Result<Bytes> compile(const fs::path& compiler, const CompileService::Job& job, 
   return read_file(scratch.file("out.o"), BundleLimits::slice_bytes);
 }
 
+// Nothing may leave the thread.
+Result<Bytes> compile_or_error(const fs::path& compiler, const CompileService::Job& job,
+                               const std::atomic<bool>& cancelled) noexcept try {
+  return compile(compiler, job, cancelled);
+} catch (const std::bad_alloc&) {
+  return fail(error_in_any_case(TC_ERR_NO_MEMORY, "no memory"));
+} catch (const std::exception& problem) {
+  return fail(error_in_any_case(TC_ERR_IO, problem.what()));
+}
+
 }  // namespace
 
 Result<std::filesystem::path> CompileService::find_compiler(const std::string& wish) {
@@ -91,10 +102,15 @@ Result<std::filesystem::path> CompileService::find_compiler(const std::string& w
               path.string());
 }
 
-CompileService::CompileService(std::filesystem::path compiler, std::function<void()> wake)
-    : compiler_(std::move(compiler)), wake_(std::move(wake)), thread_(quiet_thread([this] { work(); })) {}
+Status CompileService::start() {
+  auto thread = quiet_thread([this] { work(); });
+  if (!thread) return context("compile-for: no thread can be started", std::move(thread).error());
+  thread_ = std::move(*thread);
+  return {};
+}
 
 CompileService::~CompileService() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -137,7 +153,7 @@ void CompileService::work() {
     running_link_ = job.link;
     cancelled_ = false;
     lock.unlock();
-    auto object = compile(compiler_, job, cancelled_);
+    auto object = compile_or_error(compiler_, job, cancelled_);
     lock.lock();
     running_link_ = 0;
     done_.push_back({job.link, job.token, std::move(object)});

@@ -38,13 +38,15 @@ class CompileService {
   };
 
   // `compiler` is the program, ifunc-toolchain; `wake` is called from the service's thread when something is done.
-  // Throws what std::thread throws.
-  CompileService(std::filesystem::path compiler, std::function<void()> wake);
+  CompileService(std::filesystem::path compiler, std::function<void()> wake)
+      : compiler_(std::move(compiler)), wake_(std::move(wake)) {}
   // Ends the job that runs.
   ~CompileService();
   CompileService(const CompileService&) = delete;
   CompileService& operator=(const CompileService&) = delete;
 
+  // Starts the thread. TC_ERR_IO: there is none to be had.
+  Status start();
   // TC_ERR_BUSY when too many jobs wait.
   Status add(Job job);
   // The link is gone, and with it the waiters of its jobs.

@@ -4,7 +4,6 @@
 #include <spdlog/logger.h>
 
 #include <algorithm>
-#include <system_error>
 
 #include "base/clock.h"
 #include "node/config.h"
@@ -15,12 +14,8 @@ namespace tc::node {
 Status CompilesForPeers::start(std::function<void()> wake) {
   if (common_.config.compile_for == CompileFor::none) return {};
   TC_ASSIGN(auto compiler, CompileService::find_compiler(common_.config.compiler));
-  try {
-    service_ = std::make_unique<CompileService>(std::move(compiler), std::move(wake));
-  } catch (const std::system_error& error) {
-    return fail(TC_ERR_IO, "compile-for: no thread can be had: {}", error.what());
-  }
-  return {};
+  service_ = std::make_unique<CompileService>(std::move(compiler), std::move(wake));
+  return service_->start();
 }
 
 // Whether this node does that is its operator's decision. Bitcode can do what it likes with the compiler that reads it, so

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "node/call_effects.h"
+#include "node/call_log.h"
 #include "node/workers/workers.h"
 
 namespace tc::node {
@@ -76,7 +77,7 @@ void Worker::fail(int32_t code, std::string_view message) noexcept {
 }
 
 void Worker::log(int level, std::string_view message) noexcept {
-  CallEffects::log(common_.log, executor_.running(), level, message);
+  common_.call_log.write(executor_.running(), level, message);
 }
 
 target::IfuncHost::InProgress Worker::in_progress() const noexcept {

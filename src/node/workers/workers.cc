@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
 
 #include "base/clock.h"
 #include "base/fatal_signals.h"
@@ -36,13 +35,14 @@ Status Workers::start(transport::Transport& transport) {
   ready_.reserve(most_calls());
   mail_.reserve(workers_.size(), most_calls());
   opened_.reserve(workers_.size(), most_calls());
-  try {
-    for (const auto& worker : workers_) {
-      worker->begin();
-      threads_.push_back(quiet_thread([this, &one = *worker] { run(one); }));
-    }
-  } catch (const std::system_error& error) {
-    return fail(TC_ERR_IO, "cannot start thread {} of {}: {}", threads_.size() + 2, workers_.size() + 1, error.what());
+  threads_.reserve(workers_.size());
+  for (const auto& worker : workers_) {
+    worker->begin();
+    auto thread = quiet_thread([this, &one = *worker] { run(one); });
+    if (!thread)
+      return context(fmt::format("cannot start thread {} of {}", threads_.size() + 2, workers_.size() + 1),
+                     std::move(thread).error());
+    threads_.push_back(std::move(*thread));
   }
   return {};
 }

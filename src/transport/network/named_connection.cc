@@ -156,14 +156,14 @@ Status NameLookups::start(const std::string& host, Client& client) {
   TC_CHECK(enqueue(host, client));
   const std::scoped_lock lock(shared_->mutex);
   if (shared_->waiting.empty() || shared_->threads == most_running) return {};
-  try {
-    quiet_thread([shared = shared_] { run(shared); }).detach();
+  auto thread = quiet_thread([shared = shared_] { run(shared); });
+  if (thread) {
+    thread->detach();
     ++shared_->threads;
-  } catch (const std::exception& problem) {
-    if (shared_->threads != 0) return {};  // one of those gets to it
-    shared_->waiting.clear();              // it was the only one
+  } else if (shared_->threads == 0) {  // else one of those gets to it
+    shared_->waiting.clear();          // it was the only one
     clients_.pop_back();
-    return fail(TC_ERR_LIMIT, "there is no thread to resolve the host name '{}': {}", host, problem.what());
+    return fail(TC_ERR_LIMIT, "there is no thread to resolve the host name '{}': {}", host, thread.error().message);
   }
   return {};
 }

@@ -117,12 +117,14 @@ Result<Cluster> exchange_or_error(const Wish& wish) noexcept {
 Result<Cluster> PmixClient::meet(const Contact& self, std::optional<uint32_t> id, Deadline deadline) {
   TC_CHECK(check_address(self.address, "this node"));
   const auto task = std::make_shared<Task>();
-  std::thread thread = quiet_thread([task, wish = Wish{options_, self, id, deadline}] {
+  auto started = quiet_thread([task, wish = Wish{options_, self, id, deadline}] {
     auto result = exchange_or_error(wish);
     const std::lock_guard lock(task->mutex);
     task->result = std::move(result);
     task->changed.notify_all();
   });
+  if (!started) return context("bootstrap by PMIx: no thread can be started", std::move(started).error());
+  auto thread = std::move(*started);
   std::unique_lock lock(task->mutex);
   const auto longest = std::chrono::nanoseconds(deadline.remaining_ns()) + time_to_tell;
   if (!task->changed.wait_for(lock, longest, [&] { return task->result.has_value(); })) {
