@@ -267,7 +267,17 @@ bool Authority::may_stand_for(std::string_view spelling, const transport::Origin
   if (const auto* const there = answers_at(address, *peer.key); there != nullptr) return there->key == *peer.key;
   const auto known = contacts_->find(address);
   if (!known) return false;
-  return *known ? *known == *peer.key : is_vouched(*peer.key) || rules_.keyring.find(*peer.key) != nullptr;
+  return *known ? *known == *peer.key : is_vouched(*peer.key);
+}
+
+bool Authority::is_known(std::string_view spelling) const {
+  const auto address = trust::canonical_address(spelling);
+  const auto& cluster = self_.cluster;
+  if (std::ranges::find(cluster, address, trust::canonical_address) != cluster.end()) return true;
+  for (const auto& grant : rules_.keyring.grants())
+    if (std::ranges::find(grant.at, address) != grant.at.end()) return true;
+  const auto known = contacts_->find(address);
+  return known && *known;
 }
 
 // ---- What changes

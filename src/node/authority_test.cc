@@ -157,6 +157,22 @@ TEST_F(TheAuthority, a_key_of_the_keyring_does_not_stand_in_for_one_that_is_know
   EXPECT_TRUE(authority->may_stand_for("a:1", with(ana.public_key())));
 }
 
+TEST_F(TheAuthority, a_line_of_the_keyring_alone_lets_no_key_stand_for_an_address) {
+  self.cluster = {"c:1"};
+  start(ana.line("run=none") + bob.line("run=any at=b:1"));
+  const auto may = [&](const char* address, const Person& who) {
+    return authority->may_stand_for(address, with(who.public_key()));
+  };
+  EXPECT_FALSE(may("a:1", ana) || may("b:1", ana) || may("c:1", ana));
+  EXPECT_FALSE(may("a:1", bob) || may("c:1", bob));
+  EXPECT_TRUE(may("b:1", bob));
+  EXPECT_EQ(why_not("a:1", ana), "") << "it answered there, which is not its own word";
+  EXPECT_TRUE(may("a:1", ana));
+  EXPECT_FALSE(may("a:1", bob));
+  for (const auto* const known : {"a:1", "b:1", "c:1"}) EXPECT_TRUE(authority->is_known(known)) << known;
+  EXPECT_FALSE(authority->is_known("d:1"));
+}
+
 TEST_F(TheAuthority, a_key_of_the_keyring_is_remembered_at_the_address_without_a_warning) {
   start(ana.line() + bob.line());
   EXPECT_EQ(why_not("a:1", ana), "");
