@@ -10,14 +10,14 @@ namespace {
 using ::testing::HasSubstr;
 using wire::Kind;
 
-// The node is number 0 at here:0 of a cluster, bob's is number 1 at here:1, and eve has a peer on the same host.
+// The node is number 0 at here:77 of a cluster, bob's is number 1 at here:1, and eve has a peer on the same host.
 class Routes : public ::testing::Test {
  protected:
   void start(const std::string& lines, const Net::Adjust& adjust = {}) {
     ASSERT_TRUE(write_file_atomically(net.home.path() / "keyring", as_bytes(lines)));
     node = net.make(0, [&](Config& config) {
-      config.listen = "here:0";
-      config.cluster = {"here:0", "here:1"};
+      config.listen = "here:77";
+      config.cluster = {"here:77", "here:1"};
       if (adjust) adjust(config);
     });
     own.listen("own:1");
@@ -29,7 +29,7 @@ class Routes : public ::testing::Test {
   void join(RawPeer& peer, const std::string& from, const Person& who) {
     net.network.make_foreign(from, who.public_key());
     peer.listen(from);
-    peer.connect("here:0");
+    peer.connect("here:77");
     ASSERT_TRUE(run_until([&] { return peer.peer.has_value() || peer.lost.has_value(); }));
     ASSERT_FALSE(peer.lost.has_value()) << peer.lost->message;
     turns();
@@ -244,7 +244,7 @@ TEST_F(NamedAddress, does_not_go_on_to_a_node_that_would_connect_there_and_the_a
     const auto from = in_greeting ? "here:8" : "here:9";
     net.network.make_foreign(from, eve.public_key());
     peer.listen(from);
-    peer.connect("here:0");
+    peer.connect("here:77");
     const auto until = [&](const std::function<bool()>& done) {
       return tc::test::run_until(done, [&] { peer.progress(), turn(); });
     };
