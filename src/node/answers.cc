@@ -10,11 +10,12 @@
 namespace tc::node {
 
 // A link that has not greeted yet will do. Another instance at that address means that the caller is gone: to connect
-// again and again would change nothing.
+// again and again would change nothing. A connection is made only to an address that whoever named it may name.
 Link* Answers::link_to(const wire::ReturnAddress& return_address, const wire::SharedChain& chain) {
-  if (Link* const known = links_.ready_to(return_address)) return known;
+  if (Link* const known = links_.ready_to(return_address, chain)) return known;
   if (return_address.address.empty()) return nullptr;
   if (Link* const other = links_.to_address(return_address.address)) return other->is_ready() ? nullptr : other;
+  if (!return_address.may_connect && !links_.is_known(return_address.address)) return nullptr;
   auto reached = links_.reach_caller(return_address.address, chain);
   if (!reached) common_.log.info("an answer cannot be sent: {}", reached.error().message);
   return reached ? *reached : nullptr;
@@ -25,9 +26,16 @@ void Answers::send(Link* link, const wire::ReturnAddress* return_address, const 
   if (return_address != nullptr) {
     const bool is_ours = return_address->instance == common_.self.instance;
     link = is_ours ? nullptr : link_to(*return_address, chain);
-    if (link == nullptr && !is_ours)
-      return common_.call_log.warn("lost answers", fmt::format("an answer is lost: node {} ({}) cannot be reached",
-                                                               return_address->node_id, return_address->address));
+    if (link == nullptr && !is_ours) {
+      if (send_back(*return_address, reply)) return;
+      return common_.call_log.warn(
+          "lost answers",
+          fmt::format("an answer is lost: node {} ({}) cannot be reached{}", return_address->node_id,
+                      return_address->address,
+                      return_address->may_connect || return_address->address.empty()
+                          ? ""
+                          : ", as the peer that named this address may not have this node connect to it, and is gone"));
+    }
   }
   if (link != nullptr)
     link->post_reply(reply);
@@ -35,6 +43,18 @@ void Answers::send(Link* link, const wire::ReturnAddress* return_address, const 
     complete(reply);
   else
     common_.log.info("a call of this node's own failed: {}", reply.message);
+}
+
+// By the link that the call came by. The peer there passes the answer on to the caller.
+bool Answers::send_back(const wire::ReturnAddress& return_address, const wire::Reply& reply) {
+  if (return_address.may_connect && !return_address.address.empty()) return false;
+  Link* const link = return_address.came_by != 0 ? links_.with_id(return_address.came_by) : nullptr;
+  if (link == nullptr) return false;
+  if (link->peer().instance == return_address.instance)
+    link->post_reply(reply);
+  else
+    link->post_reply_for(return_address, reply);
+  return true;
 }
 
 void Answers::answer(const target::Call& call, const wire::Reply& reply) {
@@ -51,11 +71,17 @@ bool Answers::send_if_connected(const wire::ReturnAddress& return_address, const
   return link != nullptr;
 }
 
-void Answers::pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply, bool is_believed) {
+void Answers::pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply, Link& from) {
+  Link* const link = from.sender().has_called() ? links_.that_forwarded(reply.token) : nullptr;
+  if (link != nullptr)
+    return link->peer().instance == caller.instance ? link->post_reply(reply) : link->post_reply_for(caller, reply);
   if (send_if_connected(caller, reply)) return;
-  if (is_believed) return send(nullptr, &caller, reply);
-  common_.log.info("a call that was forwarded from here failed, and node {} ({}), which made it, is no peer: {}",
-                   caller.node_id, caller.address, reply.message);
+  auto named = caller;
+  named.may_connect = from.receiver().is_believed();
+  if (named.may_connect) return send(nullptr, &named, reply);
+  common_.log.info(
+      "an answer to a call that was forwarded from here is lost: node {} ({}), which made it, is no peer: {}",
+      caller.node_id, caller.address, reply.message);
 }
 
 // It failed, or owes an answer that its ifunc did not give.

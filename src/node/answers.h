@@ -38,9 +38,9 @@ class Answers {
   // Sends a reply without connecting to anybody. False: the node at the return address is neither this one nor one that this
   // one has a link with.
   bool send_if_connected(const wire::ReturnAddress& return_address, const wire::Reply& reply);
-  // A peer refused a call that came from here and is not ours: its caller is told. Only a peer that is believed makes us
-  // connect for that.
-  void pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply, bool is_believed);
+  // A peer answers a call that went on from here and is not ours: the answer goes back by the link that the call came by, or
+  // to the caller. Only a peer that is believed makes us connect for that.
+  void pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply, Link& from);
   // The call ended: what it still owes is sent.
   void end_call(const target::Call& call) {
     if (call.failed || (call.wants_reply && !call.answered)) send_at_end(call);
@@ -66,6 +66,7 @@ class Answers {
  private:
   void send_at_end(const target::Call& call);
   Link* link_to(const wire::ReturnAddress& return_address, const wire::SharedChain& chain);
+  bool send_back(const wire::ReturnAddress& return_address, const wire::Reply& reply);
 
   struct PendingFailure {
     std::optional<wire::ReturnAddress> return_address;

@@ -277,6 +277,16 @@ bool Authority::may_stand_for(std::string_view spelling, const transport::Origin
   return *known ? *known == *peer.key : is_vouched(*peer.key);
 }
 
+bool Authority::is_known(std::string_view spelling) const {
+  const auto address = trust::canonical_address(spelling);
+  const auto& cluster = self_.cluster;
+  if (std::ranges::find(cluster, address, trust::canonical_address) != cluster.end()) return true;
+  for (const auto& grant : rules_.keyring.grants())
+    if (std::ranges::find(grant.at, address) != grant.at.end()) return true;
+  const auto known = contacts_->find(address);
+  return known && *known;
+}
+
 // ---- What changes
 
 Status Authority::reload() {

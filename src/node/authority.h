@@ -83,10 +83,12 @@ class Authority {
   // Keys that were remembered while another process of this user remembered others for the same addresses: is_expected()
   // is to be asked again.
   std::vector<trust::PublicKey> take_conflicts() { return contacts_->take_conflicts(); }
-  // A peer that connected to us says that it listens at `address`. May calls for that address go to it? Only if it proves a key
-  // that belongs there: our own, one that the launcher vouches for, that of a line with at=, or the one that was remembered for
-  // that address. A line of the keyring alone is not enough. Processes of our own user and peers on a trusted network may.
+  // A peer says that it listens at `address`. May calls for that address go to it? Only if it proves a key that belongs
+  // there: our own, one that the launcher vouches for, that of a line with at=, or the one that was remembered for that
+  // address. A line of the keyring alone is not enough. Processes of our own user and peers on a trusted network may.
   bool may_stand_for(std::string_view address, const transport::Origin& peer) const;
+  // Is the node at `address` known here: of the cluster, named by at= in the keyring, or remembered?
+  bool is_known(std::string_view address) const;
   // Null: a peer with these rights may send as much as it wants.
   std::shared_ptr<Rate> rate_of(const trust::Rights& peer);
   // A peer with these rights has a link, or code with them was let run: if they come from a line of the keyring, the file

@@ -215,6 +215,8 @@ TEST_F(TheAuthority, a_line_of_the_keyring_alone_lets_no_key_stand_for_an_addres
   EXPECT_EQ(why_not("a:1", ana), "") << "it answered there, which is not its own word";
   EXPECT_TRUE(may("a:1", ana));
   EXPECT_FALSE(may("a:1", bob));
+  for (const auto* const known : {"a:1", "b:1", "c:1"}) EXPECT_TRUE(authority->is_known(known)) << known;
+  EXPECT_FALSE(authority->is_known("d:1"));
 }
 
 TEST_F(TheAuthority, a_key_of_the_keyring_is_remembered_at_the_address_without_a_warning) {

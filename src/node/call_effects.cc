@@ -21,6 +21,12 @@ tc_status_t without_exceptions(const Body& body) noexcept {
   }
 }
 
+// Does the caller, which waits for the answer, listen nowhere? No other node could bring it the answer.
+bool listens_nowhere(const target::Call& call, const Identity& self) noexcept {
+  if (call.has_return_address) return false;
+  return call.link != nullptr ? link_of(call)->peer().address.empty() : self.address.empty();
+}
+
 }  // namespace
 
 // ---- The outcome of the call
@@ -107,11 +113,24 @@ wire::CallHeader CallEffects::header_of(const target::Call& call) const noexcept
   return header;
 }
 
-// Of a call that came straight from its caller.
-wire::ReturnAddress CallEffects::caller_of(const target::Call& call) const {
-  if (call.link == nullptr) return {common_.self.instance, common_.self.wire_id(), common_.self.address};
-  const auto& peer = link_of(call)->peer();
-  return {peer.instance, peer.node_id, peer.address};
+// The return address of a call that goes on. An address that its peer may not name stays here, lest the next node connects
+// to it on our word: the answer comes back by the links that the call takes.
+wire::PackedReturnAddress CallEffects::caller_of(const target::Call& call) const {
+  const auto& self = common_.self;
+  if (call.has_return_address) {
+    const auto& named = call.return_address.value();
+    if (named.may_connect || named.address.empty()) return call.return_address;
+    wire::PackedReturnAddress without({named.instance, named.node_id, {}});
+    without.set_origin(named.came_by, false);
+    return without;
+  }
+  if (call.link == nullptr) return wire::PackedReturnAddress({self.instance, self.wire_id(), self.address});
+  const auto& link = *link_of(call);
+  const auto& peer = link.peer();
+  const bool is_its_own = link.receiver().is_believed() || link.channel().is_at_own_address();
+  wire::PackedReturnAddress caller({peer.instance, peer.node_id, is_its_own ? peer.address : std::string()});
+  caller.set_origin(link.id(), is_its_own);
+  return caller;
 }
 
 // Code that was freed while it runs on another thread is known by its bundle alone.
@@ -140,19 +159,22 @@ tc_status_t CallEffects::forward_call(const Asker& asker, uint32_t node, Outgoin
   if (header.hops_left == 0) return TC_ERR_LIMIT;
   --header.hops_left;
   // The caller waits: the answer goes straight to it.
-  std::optional<wire::PackedReturnAddress> first;
+  std::optional<wire::PackedReturnAddress> caller;
   if (!call.wants_reply || call.answered)
     header.token = 0;
+  else if (call.has_return_address && call.return_address.value().may_connect)
+    next.return_address = &call.return_address;
   else
-    next.return_address = call.has_return_address ? &call.return_address : &first.emplace(caller_of(call));
-  // Better told now than missed until the deadline: no other node could bring the answer.
-  if (next.return_address != nullptr && next.return_address->value().address.empty() && node != common_.self.id) {
+    next.return_address = &caller.emplace(caller_of(call));
+  // Better told now than missed until the deadline.
+  if (next.return_address != nullptr && node != common_.self.id && listens_nowhere(call, common_.self)) {
     common_.call_log.warn(
         call, fmt::format("ifunc '{}' may not travel on: the caller, which waits for its answer, listens nowhere",
                           call.code->name()));
     return TC_ERR_DISCONNECTED;
   }
   next.header = &header;
+  if (next.return_address != nullptr && node != common_.self.id) links_.record_forwarded(call, header.token);
   const auto status = send(asker, node, next);
   if (status != TC_OK) return status;
   call.has_effects = true;

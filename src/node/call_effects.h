@@ -48,7 +48,7 @@ class CallEffects {
   tc_status_t forward_call(const Asker& asker, uint32_t node, OutgoingCall call);
   tc_status_t inject_call(const Asker& asker, uint32_t node, std::string_view name, ByteView payload);
   wire::CallHeader header_of(const target::Call& call) const noexcept;
-  wire::ReturnAddress caller_of(const target::Call& call) const;
+  wire::PackedReturnAddress caller_of(const target::Call& call) const;
 
   const Common& common_;
   Answers& answers_;

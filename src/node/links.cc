@@ -40,9 +40,10 @@ class [[nodiscard]] Forgotten {
   std::string_view& text_;
 };
 
-// Every peer learns our instance and might claim it at another node.
+// Every peer learns our instance and might claim it at another node. On a trusted network a host is all that is known.
 bool are_of_one_peer(const transport::Origin& one, const transport::Origin& other) noexcept {
-  return one.key == other.key;
+  if (one.key || other.key) return one.key == other.key;
+  return one.same_user == other.same_user && (one.same_user || one.host == other.host);
 }
 
 }  // namespace
@@ -196,8 +197,10 @@ void Links::continue_closing(Link& link) {
 }
 
 Result<Link*> Links::find_or_reach(std::string_view address) {
-  if (Link* const known = to_address(address)) return known;
-  return reach(address);
+  Link* const known = find(links_, [&](const Link& link) {
+    return !link.is_lost() && !link.is_ending() && !link.meets_nobody && link.channel().leads_to(address);
+  });
+  return known != nullptr ? known : reach(address);
 }
 
 Result<Link*> Links::to_node(uint32_t node) {
@@ -209,21 +212,51 @@ Result<Link*> Links::to_node(uint32_t node) {
     return by_number_[node];
   }
   if (cluster.empty())
-    if (Link* const link = find(links_, [&](const Link& other) {
-          return other.is_ready() && !other.is_ending() && other.peer().node_id == node;
-        }))
-      return link;
+    if (Link* const link = that_says_it_is(node)) return link;
   const auto& self = services_.channel.common.self;
   return fail(TC_ERR_NOT_FOUND, "there is no node {}: {} knows {} nodes", node, self.label, self.count());
 }
 
-// An instance number is what the peer says of itself. One that may not be believed must be at that address as well.
-Link* Links::ready_to(const wire::ReturnAddress& to) const noexcept {
-  return find(links_, [&](Link& link) {
-    return link.is_ready() && link.peer().instance == to.instance && (!link.is_ending() || to.address.empty()) &&
-           (link.receiver().is_believed() || to.address.empty() || link.channel().leads_to(to.address));
+// Outside of a cluster a number is what the peer says of itself: of one that is believed, or whose key is known where it
+// listens. Calls come before answers: of a link for answers alone, nobody chose the peer.
+Link* Links::that_says_it_is(uint32_t node) const noexcept {
+  const auto says_so = [&](const Link& link) {
+    return link.is_ready() && !link.is_ending() && !link.meets_nobody && link.peer().node_id == node;
+  };
+  Link* const believed = find(links_, [&](const Link& link) { return says_so(link) && link.receiver().is_believed(); });
+  if (believed != nullptr) return believed;
+  return find(links_, [&](const Link& link) { return says_so(link) && link.channel().is_proven(); });
+}
+
+// An instance number is what the peer says of itself. The call came by its link, or it is believed, or it has the first key
+// on whose behalf the call is made, or its key is known at that address.
+Link* Links::ready_to(const wire::ReturnAddress& to, const wire::SharedChain& chain) const noexcept {
+  const auto may_be = [&](const Link& link) {
+    return link.is_ready() && link.peer().instance == to.instance && (!link.is_ending() || to.address.empty());
+  };
+  if (Link* const direct = to.came_by != 0 ? with_id(to.came_by) : nullptr; direct != nullptr && may_be(*direct))
+    return direct;
+  const auto is_caller = [&](const Link& link) {
+    const auto& key = link.channel().origin().key;
+    return chain != nullptr && !chain->empty() && key && key->bytes == chain->keys().front();
+  };
+  return find(links_, [&](const Link& link) {
+    return may_be(link) && (link.receiver().is_believed() || is_caller(link) ||
+                            (!to.address.empty() && link.channel().leads_to(to.address)));
   });
 }
+
+Link* Links::that_forwarded(uint64_t token) const noexcept {
+  return find(links_, [&](Link& link) { return link.is_ready() && link.forwarded.take(token); });
+}
+
+void Links::record_forwarded(const target::Call& call, uint64_t token) const {
+  Link* link = link_of(call);
+  if (link == nullptr && call.has_return_address) link = with_id(call.return_address.value().came_by);
+  if (link != nullptr) link->forwarded.add(token);
+}
+
+bool Links::is_known(std::string_view address) const { return services_.authority.is_known(address); }
 
 Link* Links::to_address(std::string_view address) const noexcept {
   return find(links_, [&](const Link& link) {
@@ -333,13 +366,21 @@ void Links::accept_greeting(Link& link, ByteView hello) try {
   // What let us in is the node there; what refused us may have been anything.
   if (!link.channel().is_accepted() && !link.meets_nobody)
     services_.authority.remember(link.channel().connection().peer_address(), link.channel().origin());
-  if (link.channel().is_accepted())
-    link.channel().set_stands_for_address(
-        services_.authority.may_stand_for(link.peer().address, link.channel().origin()));
+  find_what_it_stands_for(link);
   if (link.channel().connection().is_polled()) polled_.push_back(&link);
   settle_on_one(link);
 } catch (const std::bad_alloc&) {
   give_up(link);
+}
+
+// Of a link for answers: where the key of the node there is known, calls may take it, too.
+void Links::find_what_it_stands_for(Link& link) const {
+  auto& channel = link.channel();
+  const auto& authority = services_.authority;
+  const auto& address = link.peer().address;
+  channel.set_stands_for_address(!address.empty() && authority.may_stand_for(address, channel.origin()));
+  if (link.meets_nobody && authority.may_stand_for(channel.connection().peer_address(), channel.origin()))
+    link.meets_nobody = false;
 }
 
 void Links::on_frames(transport::Connection& connection) {
@@ -478,9 +519,11 @@ void Links::renew_rights(std::span<const trust::PublicKey> lost) {
     if (has_key_of(origin, lost)) TC_CHECK(authority.rights_of(origin));
     return {};
   };
+  by_number_.clear();  // links that do not stand for their addresses any more
   for (size_t i = 0; i < links_.size(); ++i) {
     auto& link = *links_[i];
     if (!link.is_ready()) continue;
+    find_what_it_stands_for(link);
     const auto& origin = link.channel().origin();
     auto may_stay = link.channel().is_accepted() ? may_connect(origin) : may_be_called(link, origin);
     if (may_stay)

@@ -53,9 +53,16 @@ class Links final : public transport::Events {
 
   // ---- Finding. Null: there is none.
 
-  // To the node that made a call.
-  Link* ready_to(const wire::ReturnAddress& to) const noexcept;
+  // To the node that made a call. `chain`: on whose behalf.
+  Link* ready_to(const wire::ReturnAddress& to, const wire::SharedChain& chain = nullptr) const noexcept;
+  // For answers to the node there; calls have find_or_reach().
   Link* to_address(std::string_view address) const noexcept;
+  // By which that call came, which went on from here. It is found once.
+  Link* that_forwarded(uint64_t token) const noexcept;
+  // That call, with that token, goes on to another node.
+  void record_forwarded(const target::Call& call, uint64_t token) const;
+  // Authority::is_known()
+  bool is_known(std::string_view address) const;
   // Ready.
   Link* with_id(uint64_t id) const noexcept;
   void each(FunctionRef<void(Link&)> show) const;
@@ -158,6 +165,8 @@ class Links final : public transport::Events {
   Expectation expected_at(std::string_view address) const noexcept;
   Bytes own_greeting() const;
   void accept_greeting(Link& link, ByteView hello);
+  Link* that_says_it_is(uint32_t node) const noexcept;
+  void find_what_it_stands_for(Link& link) const;
   void settle_on_one(Link& link);
   size_t receive_pending();
   size_t receive_from(Link& link);

@@ -170,6 +170,20 @@ TEST_F(OnBehalf, the_budget_for_code_of_those_on_whose_behalf_it_comes_counts) {
   EXPECT_THAT(refused->message, HasSubstr("ana (keyring, line 2) may keep 100 bytes of code here"));
 }
 
+TEST_F(OnBehalf, where_no_node_may_make_another_one_connect_answers_come_back_by_the_links_that_the_call_took) {
+  std::string lines;
+  for (const auto* const one : {&node[0], &node[1], &node[2], &ana, &bob}) lines += one->line("read=secret");
+  start({lines, lines, lines});
+  for (const std::string way : {"1", "12", "1012", "0", "00", "2121"})
+    for (int again = 0; again < 2; ++again)
+      EXPECT_EQ(text_of(*errand(*clients[0], way, ana.signs(load_bundle("errand")))), "secret") << way;
+  stop();
+  for (const auto& one : nodes)
+    one->links().each([&](Link& link) {
+      EXPECT_FALSE(!link.channel().is_accepted() && link.peer().address == "n7") << "it connected to the caller";
+    });
+}
+
 // ---- Peers that name others
 
 // A peer with ana's key that sends frames by hand to n0.

@@ -350,6 +350,8 @@ TEST_F(Guest, its_event_of_a_failed_node_is_hearsay) {
 TEST_F(Guest, answers_for_a_node_at_another_address_do_not_go_to_it) {
   EXPECT_EQ(node->links().ready_to({999, 1, "elsewhere:1"}), nullptr);
   EXPECT_EQ(node->links().ready_to({999, 1, "far:2"}), nullptr) << "no line says that its key is there";
+  const auto on_its_behalf = std::make_shared<const wire::Chain>(std::vector{ana.public_key().bytes});
+  EXPECT_NE(node->links().ready_to({999, 1, "far:2"}, on_its_behalf), nullptr);
   EXPECT_NE(node->links().ready_to({friendly.says.instance, 1, "elsewhere:1"}), nullptr);
 }
 

@@ -172,6 +172,9 @@ struct ReturnAddress {
   uint64_t instance = 0;  // of the caller's node
   uint32_t node_id = 0;
   std::string address;  // where it listens, "host:port"; cut to 255 bytes
+  // Not in a frame: what the node that has it here knows of it.
+  uint64_t came_by = 0;      // the id of the link by which the call came; 0: this node made it
+  bool may_connect = false;  // who named it may have this node connect to any address
 };
 inline constexpr size_t max_return_address_bytes = 272;  // 8 + 4 + 1 + 255, padded
 Bytes encode_return_address(const ReturnAddress& return_address);
@@ -187,6 +190,11 @@ class PackedReturnAddress {
 
   const ReturnAddress& value() const noexcept { return value_; }
   ByteView bytes() const noexcept { return {bytes_.data(), size_}; }
+  // ReturnAddress::came_by and may_connect.
+  void set_origin(uint64_t came_by, bool may_connect) noexcept {
+    value_.came_by = came_by;
+    value_.may_connect = may_connect;
+  }
 
   // Reads the return address at the start of `body`. The sender may still write to this memory. Returns the bytes
   // taken, with padding. TC_ERR_MALFORMED: `body` does not begin with a return address; this object does not change.

@@ -147,6 +147,7 @@ bool CallReceiver::run(const wire::FrameHeader& header, target::Code& code, cons
     const auto taken = call.return_address.take({body + skip, header.length - skip});
     if (!taken) return broken(taken.error().message);
     skip += *taken;
+    call.return_address.set_origin(channel_.id(), is_believed_);
     call.has_return_address = true;
     call.chain = rights_of(&code)->chain;
   }
@@ -460,8 +461,11 @@ void CallReceiver::each_waiting(ShowCall show) const {
 }
 
 void CallReceiver::fail_unrun(const wire::FrameHeader& header, ByteView body, const Error& reason) {
-  const auto call = read_call_front(header, body);
-  if (call.header && call.return_address) answers_.fail_later(call.header->token, &*call.return_address, reason);
+  auto call = read_call_front(header, body);
+  if (!call.header || !call.return_address) return;
+  call.return_address->came_by = channel_.id();
+  call.return_address->may_connect = is_believed_;
+  answers_.fail_later(call.header->token, &*call.return_address, reason);
 }
 
 void CallReceiver::fail_waiting(const Error& reason) {
@@ -497,6 +501,9 @@ void CallReceiver::renew_rights() {
   is_restricted_ = !rights_ || !rights_->is_all();
   full_rights_ = is_restricted_ ? trust::SharedRights() : trust::SharedRights(trust::CodeRights{.peer = *rights_});
   may_run_ = rights_ && rights_->run() != trust::Run::none;
+  const auto* const grant = rights_ ? rights_->grant() : nullptr;
+  is_believed_ =
+      rights_ && rights_->run() == trust::Run::any && (grant == nullptr || grant->where != trust::Where::cell);
   if (!rights)
     why_not_ = std::move(rights).error();
   else if (!may_run_)

@@ -139,7 +139,8 @@ class CallReceiver {
   // Does no line of the keyring limit what code of this peer may do?
   bool is_unrestricted() const noexcept { return !is_restricted_; }
   // Is it believed what it says about other nodes? Then it may as well run any code.
-  bool is_believed() const noexcept { return rights_ && rights_->run() == trust::Run::any; }
+  // Not one whose code runs in cells alone.
+  bool is_believed() const noexcept { return is_believed_; }
   // Null: it may not connect, but we connected to it.
   const trust::Rights* rights() const noexcept { return rights_ ? &*rights_ : nullptr; }
   // What that code, which runs now, may do in this call of the peer.
@@ -232,6 +233,7 @@ class CallReceiver {
 
   bool takes_calls_ = false;  // the peer may run code, and the node does not drain
   bool may_run_ = false;
+  bool is_believed_ = false;
   bool runs_at_once_ = false;  // in the node's process, without a look at the rights of each call
   bool is_restricted_ = true;  // a line of the keyring says what code of this peer may do
   target::NumberTable numbers_;

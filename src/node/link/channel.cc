@@ -11,6 +11,7 @@
 #include <new>
 
 #include "base/clock.h"
+#include "node/bootstrap/bootstrap.h"
 #include "node/link/pieces.h"
 
 namespace tc::node {
@@ -20,6 +21,8 @@ namespace {
 // More is not to wait for a peer that is to be answered further calls: far less than what ends its link, so that answers of
 // any size have room above it, and little of the memory that all peers share.
 constexpr size_t most_behind_bytes = 16u * 1024 * 1024;
+
+std::string_view host_of(std::string_view address) noexcept { return address.substr(0, address.rfind(':')); }
 
 }  // namespace
 
@@ -45,11 +48,17 @@ const std::shared_ptr<const std::string>& Channel::shared_label() {
 }
 
 bool Channel::leads_to(std::string_view address) const noexcept {
+  if (address.empty()) return false;
   if (initiator_ && connection_->peer_address() == address) return true;
-  if (state_ != State::ready || peer_.address != address) return false;
-  if (initiator_) return true;
-  if (!stands_for_address_) return false;
-  return origin().same_user || address.substr(0, address.rfind(':')) == origin().host;
+  if (state_ != State::ready || peer_.address != address || !stands_for_address_) return false;
+  if (origin().same_user || (initiator_ && !origin().on_trusted_network)) return true;
+  return host_of(address) == origin().host;
+}
+
+bool Channel::is_at_own_address() const noexcept {
+  if (peer_.address.empty()) return false;
+  if (stands_for_address_ || is_proven()) return true;
+  return host_of(peer_.address) == origin().host && !bootstrap::is_loopback_address(peer_.address);
 }
 
 Status Channel::accept_greeting(ByteView greeting, ByteView own) {

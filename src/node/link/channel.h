@@ -155,10 +155,15 @@ class Channel {
   std::string_view label() const noexcept { return label_ != nullptr ? std::string_view(*label_) : std::string_view(); }
   // The same, made once; stays when the channel goes.
   const std::shared_ptr<const std::string>& shared_label();
-  // Does it lead to the node that listens there? What a peer that connected says of its own address counts only where it
-  // comes from that host.
+  // Does it lead to the node that listens there? What a peer says of its own address counts only where it proves a key
+  // that belongs there, and one that connected must come from that host.
   bool leads_to(std::string_view address) const noexcept;
-  // Of a peer that connected: what it proves of itself fits the address that it says it listens at.
+  // Does the peer prove a key that belongs where it says that it listens?
+  bool is_proven() const noexcept { return leads_to(peer_.address); }
+  // Is the address that the peer says it listens at its own: on the host that it comes from, or proved by its key? A loopback
+  // address is another host's elsewhere.
+  bool is_at_own_address() const noexcept;
+  // What the peer proves of itself fits the address that it says it listens at (Authority::may_stand_for()).
   void set_stands_for_address(bool does) noexcept { stands_for_address_ = does; }
 
   // Of a lost channel: the first of its queue. Empty when there is none.

@@ -377,9 +377,10 @@ void Link::post_reply(const wire::Reply& reply) {
 }
 
 void Link::post_reply_for(const wire::ReturnAddress& caller, const wire::Reply& reply) {
-  if (ending_) return;
+  if (ending_ || reply.token == 0) return;
+  if (is_ready() && reply.bytes.size() > peer().max_message) return post_reply_for(caller, too_large(reply));
   const auto sent = channel_.post(wire::Kind::reply, wire::flag_return_address, 0,
-                                  {wire::encode_return_address(caller), wire::encode_reply_head(reply)});
+                                  {wire::encode_return_address(caller), wire::encode_reply_head(reply), reply.bytes});
   if (!sent) channel_.disconnect(sent.error());
 }
 
@@ -420,7 +421,7 @@ bool Link::on_reply(const wire::FrameHeader& header, ByteView body) {
   const auto reply = wire::decode_reply(ByteView(copy).subspan(skip));
   if (!reply) return channel_.disconnect_for(reply.error().message);
   if (caller)
-    answers_.pass_on(*caller, *reply, receiver_.is_believed());
+    answers_.pass_on(*caller, *reply, *this);
   else if (reply->token == 0)
     record_failure({reply->status, reply->message});
   else
@@ -593,7 +594,8 @@ bool Link::on_fragment(uint32_t mark, ByteView piece) {
 }
 
 bool Link::on_whole(Assembly::Whole whole) {
-  if (whole.header.kind == wire::Kind::reply) return on_large_reply(std::move(whole));
+  const bool is_own = (whole.header.flags & wire::flag_return_address) == 0;
+  if (whole.header.kind == wire::Kind::reply && is_own) return on_large_reply(std::move(whole));
   return on_frame(whole.header, whole.body);
 }
 
@@ -625,7 +627,8 @@ bool Link::refuse_unfinished(const Assembly::Refused& refused) {
                      told);
     return true;
   }
-  const auto reply = header.kind == wire::Kind::reply ? wire::decode_reply(beginning) : fail(told);
+  const bool is_own_reply = header.kind == wire::Kind::reply && (header.flags & wire::flag_return_address) == 0;
+  const auto reply = is_own_reply ? wire::decode_reply(beginning) : fail(told);
   if (!reply) return channel_.disconnect(told), false;
   answers_.complete(
       {.token = reply->token, .status = told.code, .node_id = common_.self.wire_id(), .message = told.message});

@@ -15,6 +15,7 @@
 
 #include "node/link/call_receiver.h"
 #include "node/link/call_sender.h"
+#include "node/link/forwarded_calls.h"
 #include "node/link/pieces.h"
 #include "node/rates.h"
 
@@ -46,7 +47,7 @@ class alignas(64) Link final : public target::FrameHandler {
   // ---- Sending
 
   void post_reply(const wire::Reply& reply);
-  // The answer to a call of another node, which the peer passes on to it.
+  // The answer to a call of another node, which the peer passed on and passes back.
   void post_reply_for(const wire::ReturnAddress& caller, const wire::Reply& reply);
   // Tells how many of the peer's calls without an answer have failed while it was behind with reading. In front of the
   // answer to a barrier, which says that all before it is told.
@@ -148,7 +149,8 @@ class alignas(64) Link final : public target::FrameHandler {
     Link& link_;
   };
 
-  FuturesOfLink futures;  // FutureTable's: of calls that left by this link
+  FuturesOfLink futures;     // FutureTable's: of calls that left by this link
+  ForwardedCalls forwarded;  // that came by it
 
   // Set by Links:
   uint32_t holds = 0;              // Hold
@@ -160,7 +162,7 @@ class alignas(64) Link final : public target::FrameHandler {
   bool ended_in_order = false;  // neither side used it, and nothing was on its way
   bool loss_is_told = false;    // everything that waited on it has failed
   bool is_awaited = false;      // by connect(), which returns the reason when it is lost
-  bool meets_nobody = false;    // the node there must be known already, or have this key:
+  bool meets_nobody = false;    // for answers alone: the node there must be known already, or have this key:
   std::optional<trust::PublicKey> caller_key;
   uint64_t paused_until_ns = 0;  // nothing is received before; 0: it is not paused
 

@@ -47,6 +47,8 @@ void PeerFailures::on_link_lost(const Link& link) {
   if (link.reason().code == TC_ERR_CLOSED || link.ended_in_order || peer.protocol == 0 ||
       peer.node_id == Identity::no_id)
     return;
+  // Which node it was is its own word: the others hear that only of one that proved it, or is believed.
+  if (!link.receiver().is_believed() && !link.channel().is_proven()) return;
   const wire::Gone gone{peer.instance, common_.self.instance + links_lost_++, peer.node_id, peer.name,
                         link.reason().message};
   if (is_news(gone)) spread(gone, nullptr);
