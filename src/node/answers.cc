@@ -72,7 +72,7 @@ bool Answers::send_if_connected(const wire::ReturnAddress& return_address, const
 }
 
 void Answers::pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply, Link& from) {
-  Link* const link = from.sender().has_called() ? links_.that_forwarded(reply.token) : nullptr;
+  Link* const link = from.sender().has_called() ? links_.that_forwarded({reply.token, caller.instance}) : nullptr;
   if (link != nullptr)
     return link->peer().instance == caller.instance ? link->post_reply(reply) : link->post_reply_for(caller, reply);
   if (send_if_connected(caller, reply)) return;

@@ -174,7 +174,8 @@ tc_status_t CallEffects::forward_call(const Asker& asker, uint32_t node, Outgoin
     return TC_ERR_DISCONNECTED;
   }
   next.header = &header;
-  if (next.return_address != nullptr && node != common_.self.id) links_.record_forwarded(call, header.token);
+  if (next.return_address != nullptr && node != common_.self.id)
+    links_.record_forwarded(call, {header.token, next.return_address->value().instance});
   const auto status = send(asker, node, next);
   if (status != TC_OK) return status;
   call.has_effects = true;

@@ -246,14 +246,14 @@ Link* Links::ready_to(const wire::ReturnAddress& to, const wire::SharedChain& ch
   });
 }
 
-Link* Links::that_forwarded(uint64_t token) const noexcept {
-  return find(links_, [&](Link& link) { return link.is_ready() && link.forwarded.take(token); });
+Link* Links::that_forwarded(const ForwardedCalls::Call& call) const noexcept {
+  return find(links_, [&](Link& link) { return link.is_ready() && link.forwarded.take(call); });
 }
 
-void Links::record_forwarded(const target::Call& call, uint64_t token) const {
+void Links::record_forwarded(const target::Call& call, const ForwardedCalls::Call& as) const {
   Link* link = link_of(call);
   if (link == nullptr && call.has_return_address) link = with_id(call.return_address.value().came_by);
-  if (link != nullptr) link->forwarded.add(token);
+  if (link != nullptr) link->forwarded.add(as);
 }
 
 bool Links::is_known(std::string_view address) const { return services_.authority.is_known(address); }

@@ -58,9 +58,9 @@ class Links final : public transport::Events {
   // For answers to the node there; calls have find_or_reach().
   Link* to_address(std::string_view address) const noexcept;
   // By which that call came, which went on from here. It is found once.
-  Link* that_forwarded(uint64_t token) const noexcept;
+  Link* that_forwarded(const ForwardedCalls::Call& call) const noexcept;
   // That call, with that token, goes on to another node.
-  void record_forwarded(const target::Call& call, uint64_t token) const;
+  void record_forwarded(const target::Call& call, const ForwardedCalls::Call& as) const;
   // Authority::is_known()
   bool is_known(std::string_view address) const;
   // Ready.
