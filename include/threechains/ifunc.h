@@ -79,7 +79,7 @@ void tc_fail(int32_t code, const char *message);
 #define TC_FAIL_PANIC (-5)      /* a Rust panic that is none of the above */
 #define TC_FAIL_EXCEPTION (-6)  /* an exception that nobody caught */
 
-/* Writes a line to the node's log. Levels: 0 debug, 1 info, 2 warning, 3 error. */
+/* Writes a line of at most 4096 bytes to the node's log; the rest is cut off. Levels: 0 debug, 1 info, 2 warning, 3 error. */
 void tc_log(int level, const char *message);
 
 #ifdef __cplusplus

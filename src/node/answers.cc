@@ -47,7 +47,6 @@ void Answers::send(Link* link, const wire::ReturnAddress* return_address, const 
 
 // By the link that the call came by. The peer there passes the answer on to the caller.
 bool Answers::send_back(const wire::ReturnAddress& return_address, const wire::Reply& reply) {
-  if (return_address.may_connect && !return_address.address.empty()) return false;
   Link* const link = return_address.came_by != 0 ? links_.with_id(return_address.came_by) : nullptr;
   if (link == nullptr) return false;
   if (link->peer().instance == return_address.instance)
@@ -112,6 +111,15 @@ void Answers::fail_later(uint64_t token, const wire::ReturnAddress* return_addre
   pending_failures_.push_back(
       {return_address != nullptr ? std::optional(*return_address) : std::nullopt, token, error});
   common_.work.backlog = true;
+}
+
+void Answers::fail_forwarded(uint64_t token, const wire::ReturnAddress& return_address, const Error& error) {
+  auto known = return_address;
+  if (const auto* const link = links_.that_forwarded({token, return_address.instance}); link != nullptr) {
+    known.came_by = link->id();
+    known.may_connect = link->receiver().is_believed();
+  }
+  fail_later(token, &known, error);
 }
 
 void Answers::send_pending_failures() {

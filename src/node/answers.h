@@ -52,6 +52,8 @@ class Answers {
   }
   // A call that was not run fails. The next poll tells its caller, because that may need a connection.
   void fail_later(uint64_t token, const wire::ReturnAddress* return_address, const Error& error);
+  // The same of a call that was forwarded from here and did not leave.
+  void fail_forwarded(uint64_t token, const wire::ReturnAddress& return_address, const Error& error);
   void send_pending_failures();
   // An answer to a call of this node came. `memory`: where its bytes lie, when that is a buffer; the future keeps it.
   void complete(const wire::Reply& reply, PooledBuffer memory = {});

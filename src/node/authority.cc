@@ -176,6 +176,16 @@ const trust::Grant* Authority::answers_at(std::string_view address, const trust:
   return other;
 }
 
+Status Authority::may_answer_at(std::string_view address, const transport::Origin& peer) const {
+  if (peer.same_user || peer.on_trusted_network || !peer.key || is_own(*peer.key)) return {};
+  const auto* const there = answers_at(trust::canonical_address(address), *peer.key);
+  if (there == nullptr || there->key == *peer.key) return {};
+  return fail(TC_ERR_DENIED,
+              "it answers with key {} when {} (keyring, line {}) has at={}: another process has its address now, or "
+              "something stands in between",
+              peer.key->text(), there->name, there->line, fmt::join(there->at, ","));
+}
+
 // A key that the file has for an address counts more than the keyring: otherwise everybody in the keyring could answer in
 // the place of everybody else.
 Status Authority::is_expected(std::string_view spelling, const transport::Origin& peer, const Expectation& expected) {
@@ -193,13 +203,7 @@ Status Authority::is_expected(std::string_view spelling, const transport::Origin
         "stands in between",
         key.text(), vouched->text(), address);
   }
-  if (const auto* const there = answers_at(address, key); there != nullptr) {
-    if (there->key == key) return {};
-    return fail(TC_ERR_DENIED,
-                "it answers with key {} when {} (keyring, line {}) has at={}: another process has its address now, or "
-                "something stands in between",
-                key.text(), there->name, there->line, fmt::join(there->at, ","));
-  }
+  if (answers_at(address, key) != nullptr) return may_answer_at(address, peer);
   TC_ASSIGN(const auto known, contacts_->find(address));
   if (known == key) return {};
   if (known)

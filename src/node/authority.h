@@ -87,6 +87,8 @@ class Authority {
   // there: our own, one that the launcher vouches for, that of a line with at=, or the one that was remembered for that
   // address. A line of the keyring alone is not enough. Processes of our own user and peers on a trusted network may.
   bool may_stand_for(std::string_view address, const transport::Origin& peer) const;
+  // TC_ERR_DENIED: a line of the keyring has at= with this address, and its key is another one than the peer's.
+  Status may_answer_at(std::string_view address, const transport::Origin& peer) const;
   // Is the node at `address` known here: of the cluster, named by at= in the keyring, or remembered?
   bool is_known(std::string_view address) const;
   // Null: a peer with these rights may send as much as it wants.

@@ -21,7 +21,7 @@ tc_status_t without_exceptions(const Body& body) noexcept {
   }
 }
 
-// Does the caller, which waits for the answer, listen nowhere? No other node could bring it the answer.
+// Does the caller, which waits for the answer, listen nowhere? Its answer would get lost with any link on the way here.
 bool listens_nowhere(const target::Call& call, const Identity& self) noexcept {
   if (call.has_return_address) return false;
   return call.link != nullptr ? link_of(call)->peer().address.empty() : self.address.empty();
@@ -89,7 +89,8 @@ tc_status_t CallEffects::send(const Asker& asker, uint32_t node, OutgoingCall ca
   if (Link* const known = links_.known(node); known != nullptr && known->sender().try_send(call)) return TC_OK;
   Status sent;
   if (node == common_.self.id) {
-    sent = local_.add(call, rights);
+    const auto chain = rights->chain;
+    sent = local_.add(call, rights, chain != nullptr ? links_.share_of({chain->keys().front()}) : nullptr);
   } else {
     const auto link = links_.to_node(node);
     if (!link) {
@@ -174,8 +175,9 @@ tc_status_t CallEffects::forward_call(const Asker& asker, uint32_t node, Outgoin
     return TC_ERR_DISCONNECTED;
   }
   next.header = &header;
-  if (next.return_address != nullptr && node != common_.self.id)
-    links_.record_forwarded(call, {header.token, next.return_address->value().instance});
+  if (next.return_address != nullptr && node != common_.self.id &&
+      !links_.record_forwarded(call, header, next.return_address->value()))
+    return TC_ERR_LIMIT;
   const auto status = send(asker, node, next);
   if (status != TC_OK) return status;
   call.has_effects = true;

@@ -44,6 +44,7 @@ CallLog::Source CallLog::source_of(const target::Call& call) {
 
 void CallLog::write(const target::Call& call, int level, std::string_view message) noexcept try {
   level = std::clamp(level, 0, 3);
+  message = message.substr(0, longest_line);
   if (!log_.should_log(levels[static_cast<size_t>(level)])) return;
   if (!may_write(source_of(call), level, message.size())) return;
   const auto* const code = call.code.get();
@@ -90,9 +91,19 @@ bool CallLog::may_write(const Source& source, int level, size_t bytes) {
   return false;
 }
 
+// Does a fresh one allow no more than this?
+bool CallLog::is_forgotten(const Ifunc& ifunc, uint64_t now) noexcept {
+  return ifunc.left_out == 0 && ifunc.rate.is_unused(now);
+}
+
+bool CallLog::is_forgotten(const Peer& peer, uint64_t now) noexcept {
+  return peer.left_out == 0 && peer.rate.is_unused(now) &&
+         std::ranges::all_of(peer.ifuncs, [&](auto& one) { return is_forgotten(one.second, now); });
+}
+
 CallLog::Peer& CallLog::peer_of(const Source& source, uint64_t now) {
   if (const auto known = peers_.find(source.peer); known != peers_.end()) return known->second;
-  std::erase_if(peers_, [&](auto& one) { return one.second.left_out == 0 && one.second.rate.is_unused(now); });
+  std::erase_if(peers_, [&](auto& one) { return is_forgotten(one.second, now); });
   const bool has_room = peers_.size() < most_peers;
   const auto [peer, is_new] =
       peers_.try_emplace(has_room ? source.peer : "others",
@@ -104,7 +115,7 @@ CallLog::Peer& CallLog::peer_of(const Source& source, uint64_t now) {
 CallLog::Ifunc& CallLog::ifunc_of(Peer& peer, const target::Code* code, uint64_t now) {
   const auto id = code != nullptr ? code->id() : ContentId();
   if (const auto known = peer.ifuncs.find(id); known != peer.ifuncs.end()) return known->second;
-  std::erase_if(peer.ifuncs, [&](auto& one) { return one.second.left_out == 0 && one.second.rate.is_unused(now); });
+  std::erase_if(peer.ifuncs, [&](auto& one) { return is_forgotten(one.second, now); });
   const bool has_room = peer.ifuncs.size() < most_ifuncs;
   const auto [ifunc, is_new] =
       peer.ifuncs.try_emplace(has_room ? id : ContentId(), Ifunc{Rate(lines_a_second, now, lines_at_once)});

@@ -35,6 +35,8 @@ class CallLog {
   static constexpr uint32_t lines_at_once = 100, lines_a_second = 10, times_for_a_peer = 10;
   // A longer line counts as several.
   static constexpr size_t line_bytes = 256;
+  // Of what a call says; the rest is cut off.
+  static constexpr size_t longest_line = 4096;
 
   explicit CallLog(spdlog::logger& log) noexcept : log_(log) {}
 
@@ -75,6 +77,8 @@ class CallLog {
   static Source source_of(const target::Call& call);
   static Source source_of(const Channel& channel);
   bool may_write(const Source& source, int level, size_t bytes);
+  static bool is_forgotten(const Ifunc& ifunc, uint64_t now_ns) noexcept;
+  static bool is_forgotten(const Peer& peer, uint64_t now_ns) noexcept;
   Peer& peer_of(const Source& source, uint64_t now_ns);
   static Ifunc& ifunc_of(Peer& peer, const target::Code* code, uint64_t now_ns);
   struct Told {

@@ -15,7 +15,7 @@ TEST_F(Hostile, another_protocol_version_is_told_both_versions) {
   hello.protocol = wire::protocol_version + 1;
   // A later version may have more fields: the version stands in front of all that could differ.
   peer.connect("n1", wire::encode_hello(hello) + as_bytes("and more"));
-  expect_refused(TC_ERR_VERSION, "the peer speaks protocol version 8 when this build speaks version 7");
+  expect_refused(TC_ERR_VERSION, "the peer speaks protocol version 9 when this build speaks version 8");
 }
 
 TEST_F(Hostile, another_ifunc_abi_is_told_both_versions) {

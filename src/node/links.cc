@@ -250,10 +250,11 @@ Link* Links::that_forwarded(const ForwardedCalls::Call& call) const noexcept {
   return find(links_, [&](Link& link) { return link.is_ready() && link.forwarded.take(call); });
 }
 
-void Links::record_forwarded(const target::Call& call, const ForwardedCalls::Call& as) const {
+bool Links::record_forwarded(const target::Call& call, const wire::CallHeader& header,
+                             const wire::ReturnAddress& to) const {
   Link* link = link_of(call);
   if (link == nullptr && call.has_return_address) link = with_id(call.return_address.value().came_by);
-  if (link != nullptr) link->forwarded.add(as);
+  return link == nullptr || link->forwarded.add({header.token, to.instance}, to.address.empty(), header.deadline_ms);
 }
 
 bool Links::is_known(std::string_view address) const { return services_.authority.is_known(address); }
@@ -359,9 +360,8 @@ void Links::accept_greeting(Link& link, ByteView hello) try {
   if (const auto accepted = link.accept_greeting(hello, own_greeting()); !accepted)
     return link.channel().disconnect(accepted.error());
   if (const auto& words = link.peer().last_words; !words.empty()) {
-    const auto peer = link.peer_label();
-    const AboutLink about(link.channel());
-    services_.channel.common.log.warn("{} says of the node that was there before: {}", peer, words);
+    services_.channel.common.call_log.warn(
+        link.channel(), fmt::format("{} says of the node that was there before: {}", link.peer_label(), words));
   }
   // What let us in is the node there; what refused us may have been anything.
   if (!link.channel().is_accepted() && !link.meets_nobody)
@@ -514,8 +514,9 @@ void Links::renew_rights(std::span<const trust::PublicKey> lost) {
   };
   const auto may_be_called = [&](const Link& link, const transport::Origin& origin) -> Status {
     TC_CHECK(authority.is_valid(origin));
-    if (has_key_of(origin, conflicts))
-      TC_CHECK(authority.is_expected(link.channel().connection().peer_address(), origin));
+    const auto address = link.channel().connection().peer_address();
+    TC_CHECK(authority.may_answer_at(address, origin));
+    if (has_key_of(origin, conflicts)) TC_CHECK(authority.is_expected(address, origin));
     if (has_key_of(origin, lost)) TC_CHECK(authority.rights_of(origin));
     return {};
   };

@@ -59,8 +59,9 @@ class Links final : public transport::Events {
   Link* to_address(std::string_view address) const noexcept;
   // By which that call came, which went on from here. It is found once.
   Link* that_forwarded(const ForwardedCalls::Call& call) const noexcept;
-  // That call, with that token, goes on to another node.
-  void record_forwarded(const target::Call& call, const ForwardedCalls::Call& as) const;
+  // That call goes on to another node, with that header and return address. False: too many of its link wait for answers that
+  // can come back through this node alone.
+  bool record_forwarded(const target::Call& call, const wire::CallHeader& header, const wire::ReturnAddress& to) const;
   // Authority::is_known()
   bool is_known(std::string_view address) const;
   // Ready.
@@ -102,6 +103,8 @@ class Links final : public transport::Events {
   std::shared_ptr<MemoryBudget> share_of(const transport::Origin& peer, const trust::Rights* rights) {
     return shares_.memory_of(peer, rights);
   }
+  // What calls on behalf of that key may take of it.
+  std::shared_ptr<MemoryBudget> share_of(const trust::PublicKey& key) { return shares_.memory_of(key); }
   // What peers may do has changed: links of those that may not connect any more end. So do our own links to nodes whose keys
   // are `lost`: revoked, or taken out of the keyring.
   void renew_rights(std::span<const trust::PublicKey> lost);

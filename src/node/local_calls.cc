@@ -9,9 +9,10 @@
 
 namespace tc::node {
 
-Status LocalCalls::add(const OutgoingCall& call, trust::SharedRights rights) {
+Status LocalCalls::add(const OutgoingCall& call, trust::SharedRights rights,
+                       const std::shared_ptr<MemoryBudget>& share) {
   Charge charge;
-  TC_CHECK(common_.charge(charge, call.payload.size() + sizeof(Call)));
+  TC_CHECK(common_.charge(charge, call.payload.size() + sizeof(Call), share));
   ready_.push_back({*call.bundle, Bytes(call.payload.begin(), call.payload.end()), *call.header,
                     call.return_address != nullptr ? std::optional(*call.return_address) : std::nullopt,
                     std::move(rights), std::move(charge)});

@@ -27,13 +27,14 @@ class LocalCalls {
   void use(CallPlaces& places) noexcept { places_ = &places; }
 
   // The call must have a header, as those of running ifuncs do. `rights`: of the code that makes the call. The code that is
-  // called may do no more for the same peer. TC_ERR_LIMIT: too much waits (message-memory).
-  Status add(const OutgoingCall& call, trust::SharedRights rights);
-  // Are there some that can run now?
-  // So many wait for a thread or a cell.
+  // called may do no more for the same peer. `share`: of the key on whose behalf it is made, in `message-memory`; null: it has none
+  // of its own. TC_ERR_LIMIT: too much waits.
+  Status add(const OutgoingCall& call, trust::SharedRights rights, const std::shared_ptr<MemoryBudget>& share);
+  // Number of calls that wait for a thread or a cell.
   size_t awaiting_worker() const noexcept { return awaits_worker_ ? ready_.size() : 0; }
+  // Are there some that can run now?
   bool has_ready() const noexcept { return (!ready_.empty() && !awaits_worker_) || failed_; }
-  // And all that wait.
+  // Number of all that wait.
   size_t waiting() const noexcept { return ready_.size() + uncompiled_.size() + (failed_ ? 1 : 0); }
   // Runs those that are there now, as long as their turn lasts: a call that calls itself again runs with the next poll.
   void run();

@@ -38,9 +38,14 @@ Status PeerShares::may_add_link(const trust::Rights& rights, size_t links) const
 }
 
 std::shared_ptr<MemoryBudget> PeerShares::memory_of(const transport::Origin& peer, const trust::Rights* rights) {
-  if (!peer.key || (rights != nullptr && rights->is_all())) return nullptr;
+  return !peer.key || (rights != nullptr && rights->is_all()) ? nullptr : memory_of(*peer.key);
+}
+
+std::shared_ptr<MemoryBudget> PeerShares::memory_of(const trust::PublicKey& key) {
+  if (const auto found = shares_.find(key); found != shares_.end())
+    if (auto share = found->second.lock()) return share;
   std::erase_if(shares_, [](const auto& entry) { return entry.second.expired(); });
-  auto& known = shares_[*peer.key];
+  auto& known = shares_[key];
   auto share = known.lock();
   if (share == nullptr) known = share = std::make_shared<MemoryBudget>(memory_);
   return share;

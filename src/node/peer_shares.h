@@ -33,6 +33,8 @@ class PeerShares {
   // What may wait here for or of the peer, by all its links: half of `message-memory`, and the largest message in any case.
   // Null: it has no limit of its own. `rights`: null: it may not connect, but we connected to it.
   std::shared_ptr<MemoryBudget> memory_of(const transport::Origin& peer, const trust::Rights* rights);
+  // The same of a key that has such a limit: one on whose behalf a call is made.
+  std::shared_ptr<MemoryBudget> memory_of(const trust::PublicKey& key);
 
  private:
   const size_t most_links_;

@@ -188,6 +188,30 @@ TEST_F(Routes, the_end_of_a_peer_that_only_claimed_to_be_a_node_is_told_to_nobod
   EXPECT_EQ(honest.find(Kind::cluster_event), nullptr);
 }
 
+TEST_F(Routes, the_end_of_a_peer_whose_key_belongs_to_its_address_is_told_to_the_others) {
+  start(eve.line("run=none at=here:1") + bob.line("run=any"));
+  join(honest, "here:5", bob);
+  mallory.says.instance = 99;
+  mallory.says.node_id = 1;
+  mallory.says.address = "here:1";
+  join(mallory, "here:1", eve);
+  mallory.vanish();
+  EXPECT_TRUE(run_until([&] { return honest.find(Kind::cluster_event) != nullptr; }));
+}
+
+TEST_F(Routes, a_link_to_an_address_that_a_reloaded_keyring_gives_to_another_key_ends) {
+  start(bob.line("at=here:1"));
+  net.network.make_foreign("here:1", bob.public_key());
+  honest.listen("here:1");
+  auto* const link = node->links().find_or_reach("here:1").value();
+  ASSERT_TRUE(run_until([&] { return link->is_ready(); }));
+  ASSERT_TRUE(
+      write_file_atomically(net.home.path() / "keyring", as_bytes(bob.line("at=here:2") + eve.line("at=here:1"))));
+  ASSERT_TRUE(node->reload_keys());
+  ASSERT_TRUE(run_until([&] { return honest.lost.has_value(); }));
+  EXPECT_THAT(honest.bye->reason, HasSubstr("eve"));
+}
+
 // ---- Return addresses
 
 class NamedAddress : public Routes {
@@ -266,6 +290,80 @@ TEST_F(NamedAddress, does_not_go_on_to_a_node_that_would_connect_there_and_the_a
     }
     EXPECT_FALSE(victim.peer.has_value());
   }
+}
+
+// Eve's peer calls code here that goes on to bob's.
+class GoesOn : public Routes {
+ protected:
+  // Returns the return address that bob's node gets.
+  wire::ReturnAddress go_on_from(const std::string& from, const std::string& says, const Net::Adjust& adjust = {}) {
+    start(eve.line() + ana.line() + bob.line("run=none at=here:1"), adjust);
+    honest.says.address = "here:1";
+    honest.says.node_id = 1;
+    join(honest, "here:1", bob);
+    mallory.says.instance = 99;
+    mallory.says.address = says;
+    join(mallory, from, eve);
+    call(mallory, "errand", 5, nullptr, "1");
+    const auto comes = [&](Kind kind) { return named_in(honest, kind).size() == 1; };
+    EXPECT_TRUE(run_until([&] { return comes(Kind::call) || comes(Kind::call_code); }));
+    return named_in(honest, comes(Kind::call) ? Kind::call : Kind::call_code)[0];
+  }
+  Bytes answer_to(const wire::ReturnAddress& caller, size_t size) {
+    const std::string text(size, 'x');
+    return wire::encode_return_address(caller) +
+           wire::encode_reply({.token = 5, .status = TC_OK, .bytes = as_bytes(text)});
+  }
+};
+
+class OwnAddress : public GoesOn, public testing::WithParamInterface<std::array<const char*, 3>> {};
+
+TEST_P(OwnAddress, goes_on_where_it_is_on_the_host_that_the_peer_comes_from_and_no_loopback_address) {
+  const auto [from, says, goes_on] = GetParam();
+  EXPECT_EQ(go_on_from(from, says).address, goes_on);
+}
+INSTANTIATE_TEST_SUITE_P(OfAPeer, OwnAddress,
+                         testing::Values(std::array{"here:9", "here:22", "here:22"},
+                                         std::array{"here:9", "victim:22", ""}, std::array{"::1:9", "::1:22", ""},
+                                         std::array{"::1:9", "[::1]:22", ""},
+                                         std::array{"::ffff:127.0.0.1:9", "::ffff:127.0.0.1:22", ""},
+                                         std::array{"::ffff:127.0.0.1:9", "127.0.0.1:22", ""},
+                                         std::array{"127.0.0.1:9", "127.0.0.1:22", ""},
+                                         std::array{"fd00::1:9", "[fd00::1]:22", "[fd00::1]:22"},
+                                         std::array{"::ffff:10.0.0.7:9", "10.0.0.7:22", "10.0.0.7:22"}),
+                         [](const auto& one) { return "case" + std::to_string(one.index); });
+
+TEST_F(GoesOn, a_large_answer_for_which_there_is_no_memory_fails_its_call_and_no_link) {
+  const auto caller = go_on_from("here:9", "victim:22", [](Config& config) {
+    config.max_message = 1 << 20;
+    config.message_memory = 1 << 18;
+  });
+  const auto frame = wire::make_frame(Kind::reply, wire::flag_return_address, 0, answer_to(caller, 900'000));
+  for (size_t at = 0; at < 400'000; at += 8000) {
+    ASSERT_TRUE(honest.send(Kind::fragment, 0, ByteView(frame).subspan(at, 8000)));
+    turn();
+  }
+  ASSERT_TRUE(run_until([&] { return mallory.reply_to(5).has_value(); }));
+  EXPECT_EQ(mallory.reply_to(5)->status, TC_ERR_LIMIT) << mallory.reply_to(5)->message;
+  EXPECT_THAT(mallory.reply_to(5)->message, HasSubstr("bytes came from node 1"));
+  turns();
+  EXPECT_FALSE(honest.lost.has_value());
+}
+
+TEST_F(GoesOn, a_call_that_had_not_left_when_the_next_link_was_lost_fails_at_its_caller) {
+  (void)go_on_from("here:9", "victim:22");
+  // Bob's node reads nothing from here on: what goes on fills the stream, and then waits.
+  constexpr uint64_t first = 100, last = 3000;
+  const std::string payload = "1" + std::string(1000, 'x');
+  for (uint64_t token = first; token <= last; ++token) {
+    ASSERT_TRUE(run_until(
+        [&] { return mallory.send(Kind::call, wire::flag_call_header, 0, call_header(token) + as_bytes(payload)); }));
+    mallory.progress();
+    node->poll();
+  }
+  honest.vanish();
+  ASSERT_TRUE(run_until([&] { return mallory.reply_to(last).has_value(); }));
+  EXPECT_EQ(mallory.reply_to(last)->status, TC_ERR_DISCONNECTED) << mallory.reply_to(last)->message;
 }
 
 }  // namespace

@@ -52,22 +52,28 @@ std::optional<JitCode> BitcodeBuilder::from_cache(const BitcodeSlice& slice, Eff
   return link_cached(cache_key(**jit, slice, effort), slice, resolve);
 }
 
-Result<bool> BitcodeBuilder::may_exchange(const BitcodeSlice& slice) {
-  TC_ASSIGN(Jit* const jit, host_.jit());
-  const BeingBuilt built(node_, slice.name, slice.id, slice.sender);
-  TC_ASSIGN(const auto bitcode, bitcode_of(slice));
-  return jit->may_exchange(bitcode, slice.name);
-}
-
-Result<Bytes> BitcodeBuilder::compile(Jit& jit, const BitcodeSlice& slice, Effort effort) {
+template <class Value>
+Result<Value> BitcodeBuilder::counted(Jit& jit, const BitcodeSlice& slice, Effort effort, auto work) {
   if (fatal_ != nullptr) TC_CHECK(fatal_->check(slice.sender));
   TC_ASSIGN(const auto bitcode, bitcode_of(slice));
   std::unique_lock one_at_a_time(tuned_mutex_, std::defer_lock);
   if (effort == Effort::tuned) one_at_a_time.lock();
   const auto before = jit.given_up(effort);
-  auto object = jit.compile(bitcode, effort, slice.assembly, slice.name);
+  Result<Value> result = work(bitcode);
   if (fatal_ != nullptr && jit.given_up(effort) != before) fatal_->count(slice.sender);
-  return object;
+  return result;
+}
+
+Result<bool> BitcodeBuilder::may_exchange(const BitcodeSlice& slice) {
+  TC_ASSIGN(Jit* const jit, host_.jit());
+  const BeingBuilt built(node_, slice.name, slice.id, slice.sender);
+  return counted<bool>(*jit, slice, Effort::tuned,
+                       [&](const Bytes& bitcode) { return jit->may_exchange(bitcode, slice.name); });
+}
+
+Result<Bytes> BitcodeBuilder::compile(Jit& jit, const BitcodeSlice& slice, Effort effort) {
+  return counted<Bytes>(jit, slice, effort,
+                        [&](const Bytes& bitcode) { return jit.compile(bitcode, effort, slice.assembly, slice.name); });
 }
 
 Result<JitCode> BitcodeBuilder::build(const BitcodeSlice& slice, Effort effort, bool keep,

@@ -57,6 +57,9 @@ class BitcodeBuilder {
 
  private:
   Result<Bytes> compile(Jit& jit, const BitcodeSlice& slice, Effort effort);
+  // Does `work` with the slice's bitcode, unless its sender made LLVM give up too often, and counts when it does so again.
+  template <class Value>
+  Result<Value> counted(Jit& jit, const BitcodeSlice& slice, Effort effort, auto work);
   std::optional<JitCode> link_cached(const std::string& key, const BitcodeSlice& slice, const SymbolResolver& resolve);
 
   JitHost& host_;
@@ -65,7 +68,8 @@ class BitcodeBuilder {
   const IfuncHost* const node_;
   const std::shared_ptr<FatalBitcode> fatal_;
   std::atomic<uint64_t> hits_{0}, misses_{0};
-  std::mutex tuned_mutex_;  // the JIT compiles one at a time of each effort
+  std::mutex
+      tuned_mutex_;  // the JIT compiles one at a time of each effort; so it is known at whose bitcode LLVM gave up
 };
 
 }  // namespace tc::target

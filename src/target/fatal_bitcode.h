@@ -21,6 +21,8 @@ class FatalBitcode {
   // So many senders are told apart. Those that come later count as one.
   static constexpr size_t most_senders = 1024;
 
+  // `sender`: its name for messages. Connections that differ by their ports alone are one. Empty: this node itself, whose
+  // bitcode is not counted.
   void count(const std::string& sender);
   // TC_ERR_LIMIT: nothing of that sender is compiled any more.
   Status check(const std::string& sender) const;

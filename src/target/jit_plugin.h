@@ -70,7 +70,8 @@ class Jit {
   // TC_ERR_COMPILE with LLVM's words, or for assembly that is refused; TC_ERR_UNRESOLVED never (that is link's).
   virtual Result<Bytes> compile(ByteView bitcode, Effort effort, Assembly assembly, const std::string& label) = 0;
 
-  // How often LLVM gave up in compile() with that effort, which costs memory for good. From the thread that calls compile().
+  // How often LLVM gave up in compile() with that effort, and with tuned in may_exchange() too: that costs memory for good. Any
+  // thread.
   virtual uint64_t given_up(Effort effort) const noexcept = 0;
 
   // May another compilation of this bitcode go on with the variables of one that has run? False where those may hold addresses

@@ -187,6 +187,48 @@ TEST_F(Tuning, a_sender_whose_bitcode_makes_the_compiler_give_up_too_often_is_co
   EXPECT_TRUE(codes.load(bundle_of("h", "plain"), "192.0.2.8"));
 }
 
+TEST_F(Tuning, what_makes_the_compiler_give_up_when_it_only_judges_the_code_is_counted_too) {
+  auto& codes = store();
+  Sender mallory("192.0.2.7");
+  mallory.label = "mallory";
+  for (unsigned i = 0; i < FatalBitcode::most; ++i) {
+    const auto loaded = codes.load(bundle_of("f", fmt::format("variable=1 fatal=judging number={}", i)), mallory);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    ASSERT_TRUE(codes.wait_until_tuned(20'000));
+  }
+  const auto refused = codes.load(bundle_of("g", "plain"), mallory);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, TC_ERR_LIMIT);
+}
+
+TEST(FatalBitcode, a_sender_is_the_same_at_each_of_its_ports) {
+  FatalBitcode fatal;
+  for (unsigned i = 0; i < FatalBitcode::most; ++i) {
+    fatal.count(fmt::format("10.0.0.7:{}, on a trusted network", 40'000 + i));
+    fatal.count(fmt::format("[fe80::7]:{}, on a trusted network", 40'000 + i));
+  }
+  for (const auto* refused : {"10.0.0.7:1, on a trusted network", "[fe80::7]:1, on a trusted network"}) {
+    const auto may = fatal.check(refused);
+    ASSERT_FALSE(may) << refused;
+    EXPECT_THAT(may.error().message, HasSubstr(refused));
+  }
+  for (const auto* allowed : {"10.0.0.8:40001, on a trusted network", "fe80::7", "fe80:", "bob (keyring, line 2)"})
+    EXPECT_TRUE(fatal.check(allowed)) << allowed;
+}
+
+TEST(FatalBitcode, senders_beyond_the_first_count_as_one_and_the_node_itself_not_at_all) {
+  FatalBitcode fatal;
+  for (size_t i = 0; i < FatalBitcode::most_senders; ++i) fatal.count(fmt::format("sender {}", i));
+  EXPECT_TRUE(fatal.check("a late one"));
+  for (unsigned i = 0; i < FatalBitcode::most; ++i) {
+    fatal.count(fmt::format("late {}", i));
+    fatal.count("");
+  }
+  EXPECT_FALSE(fatal.check("a late one"));
+  EXPECT_TRUE(fatal.check("sender 7"));
+  EXPECT_TRUE(fatal.check(""));
+}
+
 // A call can enter it before the node's thread knows of it, and whoever names the place of a crash asks then.
 TEST_F(Tuning, code_that_was_tuned_just_now_is_taken_over_without_freeing_what_may_run) {
   auto& codes = store();

@@ -25,7 +25,7 @@
 
 namespace tc::wire {
 
-inline constexpr uint32_t protocol_version = 7;
+inline constexpr uint32_t protocol_version = 8;
 
 enum class Kind : uint8_t {
   none = 0,            // the zero word: no frame

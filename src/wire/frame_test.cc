@@ -207,7 +207,7 @@ TEST(HelloFrame, another_protocol_is_named_whatever_follows_it) {
   const auto hello = decode_hello(body);
   ASSERT_FALSE(hello);
   EXPECT_EQ(hello.error().code, TC_ERR_VERSION);
-  EXPECT_EQ(hello.error().message, "the peer speaks protocol version 8 when this build speaks version 7");
+  EXPECT_EQ(hello.error().message, "the peer speaks protocol version 9 when this build speaks version 8");
 }
 
 TEST(HelloFrame, labels_that_could_act_in_a_log_are_refused) {

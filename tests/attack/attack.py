@@ -15,6 +15,7 @@ import re
 import resource
 import signal
 import socket
+import struct
 import threading
 import time
 import traceback
@@ -258,8 +259,15 @@ def say_all(address, messages, descriptors=(), at_once=64):
             heard = bytearray()
             with contextlib.suppress(ConnectionError), peer:
                 hear(peer, heard)
-            answers.append(heard.decode(errors="replace"))
+            answers.append("" if is_cut_refusal(heard) else heard.decode(errors="replace"))
     return answers
+
+
+def is_cut_refusal(heard):
+    """Whether this is the beginning of a refusal. A node that closes a socket with bytes unread resets the connection, and a
+    reset may take the rest of the refusal, with its reason, from its reader."""
+    magic, _version, kind, _zero, size = struct.unpack("<4sBBHI", heard[:12].ljust(12, b"\0"))
+    return len(heard) < 12 or (magic == b"TCN1" and kind == 2 and len(heard) < 12 + size)
 
 
 # ---- What is to be seen of a process

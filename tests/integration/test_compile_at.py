@@ -11,6 +11,8 @@ import signal
 import struct
 import time
 
+import pytest
+
 import kit
 from kit import inside
 
@@ -67,6 +69,21 @@ def test_an_ifunc_that_is_sent_on_to_the_same_node_is_compiled_too(t):
     assert (result.code, result.out) == (0, "hello, world"), result
     assert node.stop() == 0
     assert node.stats["compile-requests"] == 2, node.stats
+
+
+@pytest.mark.parametrize("assembly", ['__asm__ volatile("nop");', '}\n__asm__(".globl made\\nmade: .zero 64");\nvoid after(void) {'],
+                         ids=["in_line", "at_file_scope"])
+def test_assembly_is_compiled_for_nobody_and_the_helper_serves_on(t, assembly):
+    aide = helper(t)
+    node = small(t, "--compile-at", aide.address)
+    source = t.write("by_hand.c", f"""
+        #include <threechains/ifunc.h>
+        void by_hand_main(void *payload, size_t size, void *args) {{ (void)args; tc_reply(payload, size); {assembly} }}""")
+    result = t.ifunc("send", bitcode(t, source, "--allow-asm"), node.address, "--payload", "world")
+    assert result.code != 0 and "assembly" in result.err and not result.out, result
+    result = t.ifunc("send", bitcode(t), node.address, "--payload", "world")
+    assert (result.code, result.out) == (0, "hello, world"), result
+    assert node.running() and aide.running()
 
 
 def test_the_sender_reads_who_refused_and_what_to_do(t):

@@ -33,7 +33,9 @@ char lower(char letter) noexcept { return letter >= 'A' && letter <= 'Z' ? stati
 
 bool is_for_us(std::string_view header, std::span<const std::string> names) {
   const auto host = host_of(header);
-  const auto is_it = [host](std::string_view name) { return std::ranges::equal(host, name, {}, lower, lower); };
+  const auto is_it = [host](std::string_view name) {
+    return std::ranges::equal(host, host_of(name), {}, lower, lower);
+  };
   return is_number(host) || is_it("localhost") || std::ranges::any_of(names, is_it);
 }
 

@@ -18,6 +18,13 @@ TEST(HostHeader, of_a_number_of_localhost_or_of_a_name_that_was_set_is_for_us) {
     EXPECT_TRUE(is_for_us(header, names)) << header;
 }
 
+TEST(HostHeader, a_name_may_be_set_with_a_port_or_a_last_dot) {
+  const std::vector<std::string> names = {"node1:9464", "node2.example.org."};
+  EXPECT_TRUE(is_for_us("node1", names));
+  EXPECT_TRUE(is_for_us("node2.example.org:80", names));
+  EXPECT_FALSE(is_for_us("node3", names));
+}
+
 TEST(HostHeader, of_any_other_name_is_not) {
   for (const auto* const header : {"",
                                    ":",

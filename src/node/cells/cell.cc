@@ -31,7 +31,7 @@ Result<std::unique_ptr<Cell>> Cell::create(const Config& config, std::vector<std
 
 // The tuner's thread asks the process for symbols.
 Cell::~Cell() {
-  release();
+  if (handed_ != nullptr) release();
   store_.reset();
 }
 

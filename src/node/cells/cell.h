@@ -9,7 +9,7 @@
 // A cell that has ended takes its code with it: the next one begins with empty memory, so that nothing which code has spoilt
 // is left.
 //
-// Thread: the node's; the tuner's thread asks for symbols (Policy).
+// Thread: the node's; the tuner's thread asks for symbols (Policy). Any thread destroys one without a call.
 #pragma once
 
 #include <deque>

@@ -55,6 +55,14 @@ std::optional<Result<std::unique_ptr<cell::CellProcess>>> CellKeeper::take() {
   return std::exchange(made_, std::nullopt);
 }
 
+void CellKeeper::dispose(std::unique_ptr<Cell> cell) {
+  {
+    const std::scoped_lock lock(mutex_);
+    disposed_.push_back(std::move(cell));
+  }
+  tell();
+}
+
 void CellKeeper::watch(std::vector<int> descriptors) {
   {
     const std::scoped_lock lock(mutex_);
@@ -74,12 +82,15 @@ void CellKeeper::run() {
   while (true) {
     std::vector<pollfd> polled{{changed_.get(), POLLIN, 0}};
     std::optional<cell::CellProcess::Options> order;
+    std::vector<std::unique_ptr<Cell>> disposed;
     {
       const std::scoped_lock lock(mutex_);
       if (ends_) return;
+      disposed.swap(disposed_);
       for (const int one : watched_) polled.push_back({one, POLLIN, 0});
       order = std::exchange(ordered_, std::nullopt);
     }
+    disposed.clear();
     if (order) {
       auto made = start_cell(*order);
       {

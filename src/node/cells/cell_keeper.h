@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread that starts cells and waits for what they ring. The kernel ends a cell together with the thread that started it, and
-// to start one takes a moment: so this is no thread that polls the node.
+// A thread that starts cells, waits for what they ring, and destroys those that have ended. The kernel ends a cell together with
+// the thread that started it, to start one takes a moment, and to destroy one waits until its code is no longer compiled: so
+// this is no thread that polls the node.
 //
 // Thread: the node's, but for what says otherwise.
 #pragma once
@@ -16,6 +17,7 @@
 
 #include "base/fd.h"
 #include "cell/cell_process.h"
+#include "node/cells/cell.h"
 
 namespace tc::node {
 
@@ -34,6 +36,10 @@ class CellKeeper {
   // The cell that was ordered, once; nothing: it is not there yet.
   std::optional<Result<std::unique_ptr<cell::CellProcess>>> take();
 
+  // Destroys a cell that has ended and that no call uses any more: before the next one starts, and at the latest when this is
+  // destroyed.
+  void dispose(std::unique_ptr<Cell> cell);
+
   // From now on these descriptors are watched, once: CellProcess::descriptor() of each cell.
   void watch(std::vector<int> descriptors);
   // Was one of them readable, or a cell started, since this was called last?
@@ -42,7 +48,6 @@ class CellKeeper {
  private:
   void run();
   void tell();
-  std::vector<int> descriptors();
 
   const std::function<void()> wake_;
   std::atomic<bool> has_news_{false};
@@ -51,6 +56,7 @@ class CellKeeper {
   std::optional<cell::CellProcess::Options> ordered_;
   std::optional<Result<std::unique_ptr<cell::CellProcess>>> made_;
   std::vector<int> watched_;
+  std::vector<std::unique_ptr<Cell>> disposed_;
   bool ends_ = false;
 
   Fd changed_;  // an eventfd: what is watched or ordered has changed

@@ -373,8 +373,8 @@ tc_status_t Cells::give_data(Cell& cell, std::string_view name) {
       data->file.is_writable() && (handed.rights->is_all() || handed.rights->may_write(data->name).has_value());
   const auto mapped = cell.map_data(data, std::string(name), writable);
   if (mapped) return TC_OK;
-  const LogContext about({.ifunc = handed.code->name(), .content_id = &handed.code->id()});
-  common_.log.warn("{}: ifunc '{}': {}", common_.self.label, handed.code->name(), mapped.error().message);
+  common_.call_log.warn(handed.outcome, fmt::format("{}: ifunc '{}': {}", common_.self.label, handed.code->name(),
+                                                    mapped.error().message));
   return mapped.error().code;
 }
 
@@ -416,7 +416,11 @@ size_t Cells::take_out_ended() {
   for (auto& cell : cells_)
     if (cell->has_process() && cell->process().ending()) ended.push_back(std::move(cell));
   std::erase(cells_, nullptr);
-  for (const auto& cell : ended) on_end_of(*cell);
+  for (auto& cell : ended) {
+    on_end_of(*cell);
+    cell->release();
+    keeper_->dispose(std::move(cell));
+  }
   return ended.size();
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <spdlog/logger.h>
 
+#include "node/call_log.h"
 #include "node/config.h"
 #include "target/executor.h"
 
@@ -18,7 +19,7 @@ Status Codes::start(std::function<void(const target::Code&)> on_loaded, target::
   for (const auto& rule : common_.config.allowed_exports) TC_CHECK(policy_.allow_export(rule));
   auto options = common_.config.code;
   options.has_other_threads = common_.config.threads > 1;
-  options.warn = [log = &common_.log](const std::string& what) { log->warn("{}", what); };
+  options.warn = [log = &common_.call_log](const std::string& what) { log->warn("code", what); };
   TC_ASSIGN(store_, target::CodeStore::create(std::move(options), policy_, std::move(on_free)));
   return common_.config.warm_up ? store_->warm_up() : Status{};
 }
@@ -59,7 +60,7 @@ const Bundle* Codes::bundled_with(const target::Code& code, std::string_view nam
   if (!code.bundle->has_bundled(name)) return nullptr;
   auto bundled = code.bundle->bundled(name);
   if (!bundled) {
-    common_.log.warn("{}", bundled.error().message);
+    common_.call_log.warn("code", bundled.error().message);
     return nullptr;
   }
   return &bundled_[code.id()].emplace(name, std::move(*bundled)).first->second;

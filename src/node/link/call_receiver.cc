@@ -168,7 +168,7 @@ bool CallReceiver::run(const wire::FrameHeader& header, target::Code& code, cons
 // An error: there is no memory for its payload. Then it runs here, unless it may not.
 Status CallReceiver::hand_over(target::Code& code, ByteView payload, bool in_cell) {
   auto handed = std::make_unique<HandedCall>();
-  TC_CHECK(common_.charge(handed->charge, payload.size() + sizeof(HandedCall)));
+  TC_CHECK(channel_.charge(handed->charge, payload.size() + sizeof(HandedCall)));
   executor_.prepare(code);
   handed->code = &code;
   handed->call = executor_.running();
@@ -466,6 +466,11 @@ void CallReceiver::fail_unrun(const wire::FrameHeader& header, ByteView body, co
   call.return_address->came_by = channel_.id();
   call.return_address->may_connect = is_believed_;
   answers_.fail_later(call.header->token, &*call.return_address, reason);
+}
+
+void CallReceiver::fail_unsent(const wire::FrameHeader& header, ByteView body, const Error& reason) {
+  const auto call = read_call_front(header, body);
+  if (call.header && call.return_address) answers_.fail_forwarded(call.header->token, *call.return_address, reason);
 }
 
 void CallReceiver::fail_waiting(const Error& reason) {

@@ -127,8 +127,10 @@ class CallReceiver {
   // The link is lost: callers behind a return address are told; the peer learns of it by itself. May throw std::bad_alloc
   // and be called again.
   void fail_waiting(const Error& reason);
-  // The same for one frame that will not be run or sent.
+  // The same for one frame that will not be run.
   void fail_unrun(const wire::FrameHeader& header, ByteView body, const Error& reason);
+  // The same for one that this node forwarded to the peer, and that did not leave.
+  void fail_unsent(const wire::FrameHeader& header, ByteView body, const Error& reason);
 
   // ---- Code
 

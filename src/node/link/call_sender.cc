@@ -213,7 +213,7 @@ Status CallSender::queue(const OutgoingCall& call) {
     return fail(TC_ERR_LIMIT, "{} bytes wait for {} to answer, and at most {} may", waiting_bytes_,
                 channel_.peer_label(), bytes_limit);
   Waiting waiting{*call.bundle, call.index, {}, {}, {}, call.shared_chain(), now_ns(), {}};
-  TC_CHECK(common_.charge(waiting.charge, size));
+  TC_CHECK(channel_.charge(waiting.charge, size));
   waiting.payload.assign(call.payload.begin(), call.payload.end());
   if (call.header != nullptr) waiting.header = *call.header;
   if (call.return_address != nullptr) waiting.return_address = *call.return_address;

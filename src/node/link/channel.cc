@@ -11,7 +11,6 @@
 #include <new>
 
 #include "base/clock.h"
-#include "node/bootstrap/bootstrap.h"
 #include "node/link/pieces.h"
 
 namespace tc::node {
@@ -22,7 +21,18 @@ namespace {
 // any size have room above it, and little of the memory that all peers share.
 constexpr size_t most_behind_bytes = 16u * 1024 * 1024;
 
-std::string_view host_of(std::string_view address) noexcept { return address.substr(0, address.rfind(':')); }
+// A host without the brackets of IPv6, and without what makes it an IPv6 address of an IPv4 host.
+std::string_view plain(std::string_view host) noexcept {
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  constexpr std::string_view mapped = "::ffff:";
+  return host.starts_with(mapped) && host.contains('.') ? host.substr(mapped.size()) : host;
+}
+
+std::string_view host_of(std::string_view address) noexcept { return plain(address.substr(0, address.rfind(':'))); }
+
+bool is_loopback(std::string_view host) noexcept {
+  return host.starts_with("127.") || host == "::1" || host == "localhost";
+}
 
 }  // namespace
 
@@ -48,17 +58,23 @@ const std::shared_ptr<const std::string>& Channel::shared_label() {
 }
 
 bool Channel::leads_to(std::string_view address) const noexcept {
-  if (address.empty()) return false;
-  if (initiator_ && connection_->peer_address() == address) return true;
-  if (state_ != State::ready || peer_.address != address || !stands_for_address_) return false;
+  return is_connected_to(address) || (state_ == State::ready && proves(address));
+}
+
+bool Channel::is_connected_to(std::string_view address) const noexcept {
+  return initiator_ && !address.empty() && connection_->peer_address() == address;
+}
+
+bool Channel::proves(std::string_view address) const noexcept {
+  if (address.empty() || peer_.address != address || !stands_for_address_) return false;
   if (origin().same_user || (initiator_ && !origin().on_trusted_network)) return true;
-  return host_of(address) == origin().host;
+  return host_of(address) == plain(origin().host);
 }
 
 bool Channel::is_at_own_address() const noexcept {
-  if (peer_.address.empty()) return false;
-  if (stands_for_address_ || is_proven()) return true;
-  return host_of(peer_.address) == origin().host && !bootstrap::is_loopback_address(peer_.address);
+  const auto host = host_of(peer_.address);
+  if (peer_.address.empty() || is_loopback(host)) return false;
+  return stands_for_address_ || is_proven() || host == plain(origin().host);
 }
 
 Status Channel::accept_greeting(ByteView greeting, ByteView own) {

@@ -159,9 +159,9 @@ class Channel {
   // that belongs there, and one that connected must come from that host.
   bool leads_to(std::string_view address) const noexcept;
   // Does the peer prove a key that belongs where it says that it listens?
-  bool is_proven() const noexcept { return leads_to(peer_.address); }
-  // Is the address that the peer says it listens at its own: on the host that it comes from, or proved by its key? A loopback
-  // address is another host's elsewhere.
+  bool is_proven() const noexcept { return proves(peer_.address) || is_connected_to(peer_.address); }
+  // Is the address that the peer says it listens at its own: on the host that it comes from, or proved by its key? Never a
+  // loopback address, which is another host's elsewhere.
   bool is_at_own_address() const noexcept;
   // What the peer proves of itself fits the address that it says it listens at (Authority::may_stand_for()).
   void set_stands_for_address(bool does) noexcept { stands_for_address_ = does; }
@@ -182,6 +182,8 @@ class Channel {
   };
   class Streaming;
 
+  bool is_connected_to(std::string_view address) const noexcept;
+  bool proves(std::string_view address) const noexcept;
   void changed() noexcept;
   void lose(const Error& reason) noexcept;
   void write_disconnect(const Error& reason) noexcept;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "node/authority.h"
+#include "node/call_log.h"
 #include "node/links.h"
 #include "node/liveness/peer_failures.h"
 #include "node/statistics.h"
@@ -162,10 +163,10 @@ size_t Link::receive_at_rate() {
 // hours, and one that connects again and again could leave ever more of them. What a socket of a paused link held is not known.
 void Link::drop_beyond_rate() {
   if (const auto dropped = discard_received(); dropped != 0 || paused_until_ns != 0) {
-    const auto peer = peer_label();
-    const AboutLink about(channel_);
-    common_.log.warn("what {} sent beyond its rate is not run, as it is gone: {} calls, and what was not read yet",
-                     peer, dropped);
+    common_.call_log.warn(
+        channel_, fmt::format("what {} sent beyond its rate is not run, as it is gone: {} calls, and what was not "
+                              "read yet",
+                              peer_label(), dropped));
   }
   channel_.end(*ending_);
 }
@@ -410,16 +411,27 @@ bool Link::drain_backlog() {
 }
 
 bool Link::on_reply(const wire::FrameHeader& header, ByteView body) {
-  const auto copy = wire::private_copy(body);
+  return take_reply(header, wire::private_copy(body));
+}
+
+// `lost`: `body` is the beginning alone, and its rest does not come for this reason. Null: it is whole.
+bool Link::take_reply(const wire::FrameHeader& header, ByteView body, const Error* lost) {
+  const auto end_for = [&](const Error& why) {
+    if (lost == nullptr) return channel_.disconnect_for(why.message);
+    return channel_.disconnect(*lost), false;
+  };
   size_t skip = 0;
   std::optional<wire::ReturnAddress> caller;
   if ((header.flags & wire::flag_return_address) != 0) {
-    auto named = wire::decode_return_address(copy, skip);
-    if (!named) return channel_.disconnect_for(named.error().message);
+    auto named = wire::decode_return_address(body, skip);
+    if (!named) return end_for(named.error());
     caller = std::move(*named);
   }
-  const auto reply = wire::decode_reply(ByteView(copy).subspan(skip));
-  if (!reply) return channel_.disconnect_for(reply.error().message);
+  auto reply = wire::decode_reply(body.subspan(skip));
+  if (!reply) return end_for(reply.error());
+  if (lost != nullptr)
+    reply = wire::Reply{
+        .token = reply->token, .status = lost->code, .node_id = common_.self.wire_id(), .message = lost->message};
   if (caller)
     answers_.pass_on(*caller, *reply, *this);
   else if (reply->token == 0)
@@ -569,13 +581,13 @@ void Link::each_waiting_call(ShowCall show) const {
 void Link::fail_waiting() {
   sender_.fail_waiting(reason());
   for (auto frame = channel_.unsent(); frame; frame = channel_.unsent()) {
-    receiver_.fail_unrun(frame->header, frame->body, reason());
+    receiver_.fail_unsent(frame->header, frame->body, reason());
     channel_.drop_unsent();
   }
   if (const auto calls = receiver_.waiting(); calls != 0) {
-    const auto peer = peer_label();
-    const AboutLink about(channel_);
-    common_.log.warn("{} calls of {} are not run: they waited for code that it was asked for again", calls, peer);
+    common_.call_log.warn(channel_, fmt::format("{} calls of {} are not run: they waited for code that it was asked "
+                                                "for again",
+                                                calls, peer_label()));
   }
   receiver_.fail_waiting(reason());
 }
@@ -594,9 +606,9 @@ bool Link::on_fragment(uint32_t mark, ByteView piece) {
 }
 
 bool Link::on_whole(Assembly::Whole whole) {
+  if (whole.header.kind != wire::Kind::reply) return on_frame(whole.header, whole.body);
   const bool is_own = (whole.header.flags & wire::flag_return_address) == 0;
-  if (whole.header.kind == wire::Kind::reply && is_own) return on_large_reply(std::move(whole));
-  return on_frame(whole.header, whole.body);
+  return is_own ? on_large_reply(std::move(whole)) : take_reply(whole.header, {whole.body, whole.header.length});
 }
 
 // Its bytes stay where they were put together: the future gets that memory.
@@ -610,7 +622,7 @@ bool Link::on_large_reply(Assembly::Whole whole) {
 // While it is not read for a reason of ours, nothing can come.
 bool Link::expire_unfinished(uint64_t passed_ns) {
   if (!is_ready() || !assembly_.is_collecting()) return true;
-  if (paused_until_ns != 0 || ending_ || !assembly_.is_stalled(passed_ns)) return false;
+  if (paused_until_ns != 0 || ending_ || receiver_.may_run_held() || !assembly_.is_stalled(passed_ns)) return false;
   assembly_.give_up(
       Error{TC_ERR_TIMEOUT, fmt::format("{} of them have come, and then less than {} in {} s", assembly_.come(),
                                         Assembly::least_bytes, Assembly::stall_ns / 1'000'000'000)});
@@ -627,12 +639,8 @@ bool Link::refuse_unfinished(const Assembly::Refused& refused) {
                      told);
     return true;
   }
-  const bool is_own_reply = header.kind == wire::Kind::reply && (header.flags & wire::flag_return_address) == 0;
-  const auto reply = is_own_reply ? wire::decode_reply(beginning) : fail(told);
-  if (!reply) return channel_.disconnect(told), false;
-  answers_.complete(
-      {.token = reply->token, .status = told.code, .node_id = common_.self.wire_id(), .message = told.message});
-  return true;
+  if (header.kind != wire::Kind::reply) return channel_.disconnect(told), false;
+  return take_reply(header, beginning, &told);
 }
 
 }  // namespace tc::node

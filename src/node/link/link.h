@@ -187,6 +187,7 @@ class alignas(64) Link final : public target::FrameHandler {
   bool on_need(const wire::FrameHeader& header, ByteView body);
   bool on_code(const wire::FrameHeader& header, ByteView body);
   bool on_reply(const wire::FrameHeader& header, ByteView body);
+  bool take_reply(const wire::FrameHeader& header, ByteView body, const Error* lost = nullptr);
   bool on_barrier_answer(const wire::FrameHeader& header, ByteView body);
   bool on_cancel(ByteView body);
   bool on_event(uint32_t what, ByteView body);

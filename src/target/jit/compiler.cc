@@ -206,6 +206,7 @@ Result<Bytes> Compiler::compile_unguarded(ByteView bitcode, Assembly assembly, c
 }
 
 std::unexpected<Error> Compiler::abandon(ByteView bitcode, const std::string& reason) {
+  given_up_.fetch_add(1, std::memory_order_relaxed);
   // LLVM was interrupted in the middle: destroying these could run into anything.
   (void)generator_.release();
   (void)machine_.release();

@@ -16,6 +16,7 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -57,7 +58,7 @@ class Compiler {
   // this host.
   Result<Bytes> compile(ByteView bitcode, Assembly assembly, const std::string& label);
   // See Jit::given_up.
-  uint64_t given_up() const noexcept { return fatal_.size(); }
+  uint64_t given_up() const noexcept { return given_up_.load(std::memory_order_relaxed); }
   // See Jit::may_exchange.
   Result<bool> may_exchange(ByteView bitcode, const std::string& label);
 
@@ -82,6 +83,7 @@ class Compiler {
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::unique_ptr<CodeGenerator> generator_;
   std::map<ContentId, Error> fatal_;  // bitcode that made LLVM give up
+  std::atomic<uint64_t> given_up_{0};
 };
 
 }  // namespace tc::target::jit

@@ -17,6 +17,10 @@ namespace tc::target::jit {
 
 namespace {
 
+bool compares_memory(const llvm::Function& function) {
+  return function.isDeclaration() && (function.getName() == "memcmp" || function.getName() == "bcmp");
+}
+
 // Follows addresses from where they are named to all that they become.
 class AddressFlow {
  public:
@@ -36,12 +40,14 @@ class AddressFlow {
   bool is_stored() const noexcept { return is_stored_; }
   bool is_table_stored() const noexcept { return is_table_stored_; }
   bool is_compared() const noexcept { return is_compared_; }
+  bool is_number() const noexcept { return is_number_; }
 
  private:
   void keep(Kind kind) noexcept { (kind == Kind::address ? is_stored_ : is_table_stored_) = true; }
 
   void follow(const llvm::Use& use, Kind kind) {
     const auto* const user = use.getUser();
+    is_number_ |= kind == Kind::address && llvm::isa<llvm::PtrToIntOperator>(user);
     if (const auto* const variable = llvm::dyn_cast<llvm::GlobalVariable>(user)) return follow_into(*variable, kind);
     if (llvm::isa<llvm::GlobalValue>(user)) return;  // a personality routine, an alias
     if (llvm::isa<llvm::Constant>(user)) return add(*user, kind);
@@ -57,9 +63,11 @@ class AddressFlow {
     keep(kind);
   }
 
-  // It stands in the variable from the start.
+  // It stands in the variable from the start. A constant that others can name is shared by all compilations, as a variable is,
+  // and the one there holds the addresses of the first. It can be followed all the same, for nothing else is stored there.
   void follow_into(const llvm::GlobalVariable& variable, Kind kind) {
     if (!variable.isConstant()) return keep(kind);
+    if (!variable.hasLocalLinkage()) keep(Kind::table);
     add(variable, Kind::table);
   }
 
@@ -91,7 +99,11 @@ class AddressFlow {
     const auto* const callee = call.getCalledFunction();
     if (callee == nullptr || (!callee->isDeclaration() && number >= callee->arg_size())) return keep(kind);
     if (!callee->isDeclaration()) return add(*callee->getArg(number), kind);
-    // A library compares no addresses of code for us, but may copy what it is shown.
+    if (compares_memory(*callee)) {
+      is_compared_ |= kind == Kind::table;
+      return;
+    }
+    // Any other library compares no addresses of code for us, but may copy what it is shown.
     if (kind == Kind::table && !callee->isIntrinsic()) keep(kind);
   }
 
@@ -105,6 +117,7 @@ class AddressFlow {
   bool is_stored_ = false;
   bool is_table_stored_ = false;
   bool is_compared_ = false;
+  bool is_number_ = false;
 };
 
 bool keeps_labels(const llvm::Module& module) {
@@ -116,28 +129,84 @@ bool keeps_labels(const llvm::Module& module) {
   return flow.is_stored() || flow.is_table_stored();
 }
 
-// Whether it may be the address of a function that was stored. Places inside of something are data, and so is what was just made.
-bool may_be_stored_function(const llvm::Value* value, std::set<const llvm::Value*>& seen) {
-  if (!seen.insert(value).second || llvm::isa<llvm::LoadInst, llvm::Argument>(value)) return true;
-  if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(value)) return !call->returnDoesNotAlias();
-  if (!llvm::isa<llvm::PHINode, llvm::SelectInst, llvm::FreezeInst>(value)) return false;
-  const auto* const instruction = llvm::cast<llvm::Instruction>(value);
-  return std::ranges::all_of(instruction->operands(), [&](const llvm::Value* one) {
-    return !one->getType()->isPointerTy() || may_be_stored_function(one, seen);
-  });
+// Whether the language says that it reads a number. It does not where memory is compared or copied, nor in a union.
+bool reads_number(const llvm::LoadInst& load) {
+  const auto* const tag = load.getMetadata(llvm::LLVMContext::MD_tbaa);
+  if (!load.getType()->isIntegerTy() || tag == nullptr || tag->getNumOperands() < 2) return false;
+  const auto* const type = llvm::dyn_cast_or_null<llvm::MDNode>(tag->getOperand(1).get());
+  if (type == nullptr || type->getNumOperands() == 0) return false;
+  const auto* const name = llvm::dyn_cast_or_null<llvm::MDString>(type->getOperand(0).get());
+  return name != nullptr && name->getString() != "omnipotent char";
 }
 
-bool compares_stored_functions(const llvm::Module& module) {
+// What is looked at to judge one value. Where that is not enough, it counts as a stored function.
+constexpr size_t most_steps = 32;
+
+// Whether it may be the address of a function that was stored, as a pointer or as a number. Places inside of something are
+// data, and so is what was just made. Null says nothing. `as_numbers`: addresses were made numbers.
+bool may_be_stored_function(const llvm::Value* value, bool as_numbers) {
+  std::vector<const llvm::Value*> all{value};
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto* const one = all[i];
+    if (llvm::isa<llvm::UndefValue>(one)) continue;
+    if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(one)) {
+      if (!as_numbers && reads_number(*load)) return false;
+      continue;
+    }
+    if (const auto* const constant = llvm::dyn_cast<llvm::Constant>(one);
+        constant != nullptr && constant->isNullValue())
+      continue;
+    if (one->getType()->isPointerTy()) {
+      if (llvm::isa<llvm::Argument>(one)) continue;
+      if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(one); call != nullptr && !call->returnDoesNotAlias())
+        continue;
+    }
+    if (!llvm::isa<llvm::PHINode, llvm::SelectInst, llvm::FreezeInst, llvm::PtrToIntInst, llvm::IntToPtrInst>(one))
+      return false;
+    const auto* const instruction = llvm::cast<llvm::Instruction>(one);
+    if (all.size() + instruction->getNumOperands() > most_steps) return true;
+    for (const auto* const from : instruction->operand_values()) {
+      if (from->getType()->isIntegerTy(1)) continue;  // what a select goes by
+      if (std::ranges::find(all, from) == all.end()) all.push_back(from);
+    }
+  }
+  return true;
+}
+
+bool compares_stored_functions(const llvm::ICmpInst& compare, bool as_numbers) {
+  const auto* const type = compare.getOperand(0)->getType();
+  const auto width = compare.getModule()->getDataLayout().getPointerSizeInBits();
+  if (!type->isPointerTy() && !type->isIntegerTy(width)) return false;
+  const auto is_null = [](const llvm::Value* value) {
+    const auto* const constant = llvm::dyn_cast<llvm::Constant>(value);
+    return constant != nullptr && constant->isNullValue();
+  };
+  return std::ranges::none_of(compare.operands(), is_null) &&
+         std::ranges::all_of(compare.operands(),
+                             [&](const llvm::Value* value) { return may_be_stored_function(value, as_numbers); });
+}
+
+// Of memory in whole pointers, none of which is constant. Texts are of any size, or one is a constant.
+bool compares_stored_functions(const llvm::CallBase& call) {
+  const auto* const callee = call.getCalledFunction();
+  if (callee == nullptr || !compares_memory(*callee) || call.arg_size() != 3) return false;
+  const auto* const size = llvm::dyn_cast<llvm::ConstantInt>(call.getArgOperand(2));
+  if (size == nullptr || size->getValue().urem(call.getModule()->getDataLayout().getPointerSize()) != 0) return false;
+  const auto is_constant = [](const llvm::Value* value) {
+    const auto* const variable = llvm::dyn_cast<llvm::GlobalVariable>(llvm::getUnderlyingObject(value));
+    return variable != nullptr && variable->isConstant();
+  };
+  return !is_constant(call.getArgOperand(0)) && !is_constant(call.getArgOperand(1));
+}
+
+bool compares_stored_functions(const llvm::Module& module, bool as_numbers) {
   for (const auto& function : module)
     for (const auto& block : function)
       for (const auto& instruction : block) {
         const auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(&instruction);
-        if (compare == nullptr || !compare->getOperand(0)->getType()->isPointerTy()) continue;
-        const auto may_be = [](const llvm::Value* value) {
-          std::set<const llvm::Value*> seen;
-          return may_be_stored_function(value, seen);
-        };
-        if (std::ranges::all_of(compare->operands(), may_be)) return true;
+        if (compare != nullptr && compares_stored_functions(*compare, as_numbers)) return true;
+        const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+        if (call != nullptr && compares_stored_functions(*call)) return true;
       }
   return false;
 }
@@ -147,7 +216,7 @@ bool keeps_functions(const llvm::Module& module) {
   for (const auto& function : module)
     if (!function.isDeclaration()) flow.add(function);
   flow.run();
-  if (flow.is_stored()) return flow.is_compared() || compares_stored_functions(module);
+  if (flow.is_stored()) return flow.is_compared() || compares_stored_functions(module, flow.is_number());
   return flow.is_table_stored() && flow.is_compared();
 }
 

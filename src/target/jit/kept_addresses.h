@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds code that must not be exchanged for another compilation of the same bitcode. Both use the same variables, so what the
-// first one stored there, the second one reads. Data is the same to both. Addresses of code are not: the address of a label
-// (&&label) leads into the first compilation, and a function has one address in each.
+// Finds code that must not be exchanged for another compilation of the same bitcode. Both use the same variables, and the same
+// constants where these can be named from outside, so what the first one stored there, the second one reads. Data is the same
+// to both. Addresses of code are not: the address of a label (&&label) leads into the first compilation, and a function has one
+// address in each.
 //
 // Threads: the one that owns the module.
 #pragma once

@@ -7,7 +7,9 @@
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <mutex>
+#include <new>
 
 namespace tc::target::jit {
 
@@ -46,9 +48,19 @@ std::optional<std::string> run_guarded(llvm::function_ref<void()> work) {
     llvm::RestorePrettyStackState(stack_trace);
     return std::string(guard.reason);
   }
-  work();
+  // LLVM itself is built without exceptions: one that went through it leaves it in the middle as well.
+  const char* thrown = nullptr;
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    thrown = "no memory";
+  } catch (const std::exception&) {
+    thrown = "an exception";
+  }
   current = nullptr;
-  return std::nullopt;
+  if (thrown == nullptr) return std::nullopt;
+  llvm::RestorePrettyStackState(stack_trace);
+  return thrown;
 }
 
 }  // namespace tc::target::jit

@@ -30,7 +30,7 @@ inline std::unexpected<Error> compile_error(std::string_view doing, llvm::Error 
 // Once, before the first run_guarded().
 void install_fatal_guard();
 
-// Runs `work`. LLVM's words when it gave up.
+// Runs `work`. LLVM's words when it gave up; ours when an exception ended it, as where there is no memory.
 std::optional<std::string> run_guarded(llvm::function_ref<void()> work);
 
 }  // namespace tc::target::jit

@@ -6,7 +6,8 @@
 //                  fake_jit_let_go()                           empty=1   defines no ifunc_main
 //     needs=NAME   has this undefined symbol            variable=1  has one of its own
 //     stays=1      may not be exchanged where it has variables
-//     fatal=1      makes the compiler give up          crash=tuned, crash=baseline  ends the process
+//     fatal=1      makes the compiler give up; fatal=judging in may_exchange() alone
+//     crash=tuned, crash=baseline  ends the process
 //
 // Baseline code adds 1 to *(uint64_t*)target_args, tuned code 1000. "Linked" code counts itself, see live_code. It defines
 // every symbol lib_..., so that it can be a library.
@@ -71,7 +72,7 @@ class FakeJit final : public Jit {
     const auto text = as_text(bitcode);
     if (const auto effort_of = order(text, "crash="); !effort_of.empty())
       if ((effort_of == "tuned") == (effort == Effort::tuned)) std::raise(SIGSEGV);
-    if (!order(text, "fatal=").empty()) {
+    if (order(text, "fatal=") == "1") {
       ++gave_up;
       return fail(TC_ERR_COMPILE, "'{}' makes the compiler give up", label);
     }
@@ -85,7 +86,12 @@ class FakeJit final : public Jit {
 
   uint64_t given_up(Effort) const noexcept override { return gave_up; }
   Result<bool> may_exchange(ByteView bitcode, const std::string&) override {
-    return order(as_text(bitcode), "stays=").empty();
+    const auto text = as_text(bitcode);
+    if (order(text, "fatal=") == "judging") {
+      ++gave_up;
+      return fail(TC_ERR_COMPILE, "the compiler gives up");
+    }
+    return order(text, "stays=").empty();
   }
 
   Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string&, const SymbolResolver& resolve,

@@ -29,9 +29,9 @@ TEST_P(Connecting, a_refused_peer_gets_the_reason) {
   b->opens = false;
   a->connect(b->listen());
   ASSERT_TRUE(poll_until(*a, *b, [&] { return b->accepted == 1; }));
-  b->peer->refuse({TC_ERR_VERSION, "your protocol is 7 when ours is 8"});
+  b->peer->refuse({TC_ERR_VERSION, "your protocol is 8 when ours is 9"});
   ASSERT_TRUE(poll_until(*a, *b, [&] { return a->lost.has_value(); }));
-  EXPECT_NE(a->lost->message.find("your protocol is 7 when ours is 8"), std::string::npos) << a->lost->message;
+  EXPECT_NE(a->lost->message.find("your protocol is 8 when ours is 9"), std::string::npos) << a->lost->message;
   EXPECT_EQ(a->lost->code, TC_ERR_VERSION);
 }
 

@@ -2,6 +2,7 @@
 // Keeps an address of code from one call to the next, or does not; CASE says which function this is.
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef uint64_t step(uint64_t);
 
@@ -79,6 +80,82 @@ uint64_t run(uint64_t n) {
   return kept.first == twice;
 }
 
+#elif CASE == 8  // constant tables that all compilations share, as they have names: a function is looked for
+step *const forwards[] = {add, twice}, *const backwards[] = {twice, add};
+__attribute__((noinline)) static uint64_t find(step *const *table, step *what) {
+  uint64_t i = 0;
+  while (i != 2 && table[i] != what) ++i;
+  return i;
+}
+uint64_t run(uint64_t n) { return find(n % 3 ? forwards : backwards, n % 2 ? add : twice); }
+
+#elif CASE == 9  // likewise, by way of a table of tables
+const struct operations forward = {add, twice}, backward = {twice, add};
+const struct operations *const all[] = {&forward, &backward};
+uint64_t run(uint64_t n) { return all[n % 2]->first == add; }
+
+#elif CASE == 10  // a function in a structure, which is compared with a constant as memory
+static const struct operations forward = {add, twice};
+struct operations kept;
+uint64_t run(uint64_t n) {
+  if (kept.first == NULL) kept.first = n % 2 ? add : twice, kept.second = twice;
+  return memcmp(&kept, &forward, sizeof kept) == 0;
+}
+
+#elif CASE == 15  // likewise, with another variable
+struct operations kept, other;
+uint64_t run(uint64_t n) {
+  if (n % 3) kept.first = add, kept.second = n % 5 ? twice : add;
+  if (n % 7) other.first = add, other.second = twice;
+  return memcmp(&kept, &other, sizeof kept) == 0;
+}
+
+#elif CASE == 16  // functions, which are compared as numbers
+volatile uintptr_t kept, other;
+uint64_t run(uint64_t n) {
+  if (n % 3) kept = (uintptr_t)(n % 2 ? add : twice);
+  if (n % 5) other = (uintptr_t)(n % 2 ? twice : add);
+  return kept == other;
+}
+
+#elif CASE == 19  // functions, which are put in order as numbers
+volatile uintptr_t kept, other;
+uint64_t run(uint64_t n) {
+  if (n % 3) kept = (uintptr_t)(n % 2 ? add : twice);
+  if (n % 5) other = (uintptr_t)(n % 2 ? twice : add);
+  return kept < other;
+}
+
+#elif CASE == 21  // functions, of which a union makes numbers
+union {
+  step *step;
+  uint64_t number;
+} kept, other;
+uint64_t run(uint64_t n) {
+  if (n % 3) kept.step = add;
+  if (n % 5) other.step = n % 2 ? twice : add;
+  ++*(volatile uint64_t *)&calls;
+  return kept.number == other.number;
+}
+
+#elif CASE == 20  // a function, and numbers are compared
+step *kept;
+uint64_t numbers[4];
+uint64_t run(uint64_t n) {
+  kept = n % 2 ? add : twice;
+  return kept(numbers[n % 4] < numbers[n / 4 % 4]) + (numbers[n % 4] == numbers[n / 4 % 4]);
+}
+
+#elif CASE == 17  // two functions, or none
+step *volatile kept, *volatile other;
+uint64_t run(uint64_t n) {
+  if (n % 3) kept = n % 2 ? add : twice;
+  if (n % 5) other = n % 2 ? twice : add;
+  step *one = NULL;
+  if (n > 100) one = kept, ++calls;
+  return one == other;
+}
+
 #elif CASE == 11  // labels of a constant table, and of a local one
 uint64_t run(uint64_t n) {
   static const void *const steps[] = {&&one, &&two};
@@ -117,5 +194,16 @@ uint64_t run(uint64_t n) {
   uint64_t sum = 0;
   for (const uint64_t *at = numbers + n % 4; at != numbers + 4; ++at) sum += *at;
   return kept(sum);
+}
+
+#elif CASE == 18  // constant tables that have names, of functions which are called, and texts are compared
+const struct operations forward = {add, twice}, backward = {twice, add};
+const struct operations *const all[] = {&forward, &backward};
+const struct operations *used;
+char text[8];
+uint64_t run(uint64_t n) {
+  used = all[n % 2];
+  text[n % 8] = (char)n;
+  return memcmp(text, "forward", sizeof text) == 0 ? used->first(n) : used->second(n);
 }
 #endif
