@@ -2,9 +2,7 @@
 #include "simulation/environment.h"
 
 #include <bit>
-#include <cerrno>
 #include <span>
-#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
@@ -61,8 +59,8 @@ void random_bytes(std::span<std::byte> bytes) noexcept {
 }
 
 // A node can live without its other threads.
-std::thread quiet_thread(std::move_only_function<void()>) {
-  throw std::system_error(EAGAIN, std::generic_category(), "a simulated cluster has one thread");
+Result<std::thread> quiet_thread(std::move_only_function<void()>) noexcept {
+  return fail(TC_ERR_IO, "a simulated cluster has one thread");
 }
 
 }  // namespace tc

@@ -32,11 +32,16 @@ class ForwardedCalls {
   bool add(const Call& call, bool only_way, uint32_t deadline_ms) {
     if (calls_.size() >= most) drop_old();
     if (calls_.size() >= most) return !only_way;
-    calls_[call] = {.number = ++last_, .until_ns = only_way ? end_of(deadline_ms) : 0};
+    calls_.emplace(call, Record{.number = ++last_, .until_ns = only_way ? end_of(deadline_ms) : 0});
     return true;
   }
-  // Did that call go on? Each is taken once, so that no answer goes in circles.
-  bool take(const Call& call) noexcept { return call.token != 0 && calls_.erase(call) != 0; }
+  // Did that call go on? It is taken as often as it came by this link and went on, so that no answer goes in circles.
+  bool take(const Call& call) noexcept {
+    const auto found = call.token != 0 ? calls_.find(call) : calls_.end();
+    if (found == calls_.end()) return false;
+    calls_.erase(found);
+    return true;
+  }
 
  private:
   struct Record {
@@ -63,7 +68,7 @@ class ForwardedCalls {
   }
 
   std::pmr::unsynchronized_pool_resource memory_;  // in the long run, a call allocates nothing
-  std::pmr::map<Call, Record> calls_{&memory_};
+  std::pmr::multimap<Call, Record> calls_{&memory_};
   uint64_t last_ = 0;
   uint64_t next_drop_ns_ = 0;
 };

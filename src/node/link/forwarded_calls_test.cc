@@ -19,6 +19,15 @@ TEST(ForwardedCalls, each_is_found_once_by_its_token_and_its_caller) {
   EXPECT_FALSE(calls.take({0, caller}));
 }
 
+TEST(ForwardedCalls, one_that_comes_by_its_link_again_is_found_again) {
+  ForwardedCalls calls;
+  ASSERT_TRUE(calls.add({5, caller}, true, soon_ms));
+  ASSERT_TRUE(calls.add({5, caller}, true, soon_ms));
+  EXPECT_TRUE(calls.take({5, caller}));
+  EXPECT_TRUE(calls.take({5, caller}));
+  EXPECT_FALSE(calls.take({5, caller}));
+}
+
 TEST(ForwardedCalls, a_slow_one_whose_answer_has_no_other_way_stays_however_many_come_after_it) {
   ForwardedCalls calls;
   ASSERT_TRUE(calls.add({1, caller}, true, soon_ms));
