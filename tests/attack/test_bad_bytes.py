@@ -3,6 +3,7 @@
 
 import os
 import random
+import re
 import socket
 
 import attack
@@ -129,6 +130,12 @@ def refusals_told(log):
     return len(attack.lines_about(log, " is refused: ")) + counted
 
 
+def losses_told(log):
+    """The same of lost links."""
+    counted = sum(int(re.search(r"(\d+) lines? about ", line)[1]) for line in attack.lines_about(log, r" (was|were) left out: "))
+    return len(attack.lines_about(log, "link to .* dropped: ")) + counted
+
+
 def test_random_messages_lose_their_own_connection_and_each_loss_is_told_once(t):
     chance = random.Random(SEED)
     blobs = [chance.randbytes(chance.randrange(12, 2000)) for _ in range(3 * BLOBS)]
@@ -141,7 +148,7 @@ def test_random_messages_lose_their_own_connection_and_each_loss_is_told_once(t)
     assert numbers == {"refused-peers": 2 * BLOBS, "dropped-links": BLOBS, "links": 0}
     assert node.stat("executed") == 0
     kit.run_until(lambda: refusals_told(node.err) == 2 * BLOBS, f"{2 * BLOBS} refusals are told")
-    lost = attack.lines_about(node.err, "link to .* (ended|dropped): ")
-    assert len(lost) == BLOBS, f"{len(lost)} lines about {BLOBS} lost links"
+    kit.run_until(lambda: losses_told(node.err) == BLOBS, f"{BLOBS} lost links are told")
     lives(t, node)
     assert refusals_told(node.err) == 2 * BLOBS, "some were told more than once"
+    assert losses_told(node.err) == BLOBS, "some were told more than once"

@@ -231,7 +231,7 @@ def test_a_call_that_logs_without_end_leaves_a_small_log_that_says_what_it_lacks
     for _ in range(3):
         result = t.ifunc("send", chatter, node.address, "--payload-file", payload, "--timeout", "60000")
         assert result.code == 0, result
-    kit.run_until(lambda: attack.lines_about(node.err, "lines of ifunc 'chatter' from client .* were left out"), "it is told")
+    kit.run_until(lambda: attack.lines_about(node.err, "lines of ifunc 'chatter' from .* were left out"), "it is told")
     node.stop()
     written = len(attack.lines_about(node.err, "ifunc 'chatter': all is well"))
     left_out = sum(int(number) for number in re.findall(r"(\d+) lines of ifunc 'chatter' from", node.err))

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+import attack
 import kit
 from kit.client import Client
 
@@ -30,7 +31,8 @@ class Sender:
 
 @pytest.fixture
 def senders(t):
-    homes, home = {name: t.home(name) for name in ["ana", "bob"]}, t.home("node")
+    home = t.home("node")
+    homes = {name: attack.acquainted(t, name, home) for name in ["ana", "bob"]}
     for name, one in homes.items():
         home.trust(name, one, "run=signed", "read=*", "write=*")
     bundle = t.build("leave.c")

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/no_memory.h"
 #include "base/quiet_thread.h"
 #include "base/random.h"
 
@@ -60,7 +61,7 @@ void random_bytes(std::span<std::byte> bytes) noexcept {
 
 // A node can live without its other threads.
 Result<std::thread> quiet_thread(std::move_only_function<void()>) noexcept {
-  return fail(TC_ERR_IO, "a simulated cluster has one thread");
+  return fail(error_in_any_case(TC_ERR_IO, "a simulated cluster has one thread"));
 }
 
 }  // namespace tc

@@ -10,7 +10,6 @@
 #include <compare>
 #include <cstdint>
 #include <map>
-#include <memory_resource>
 
 #include "base/clock.h"
 
@@ -67,8 +66,7 @@ class ForwardedCalls {
     if (calls_.size() > most - most / 4) next_drop_ns_ = now + pause_ns;
   }
 
-  std::pmr::unsynchronized_pool_resource memory_;  // in the long run, a call allocates nothing
-  std::pmr::multimap<Call, Record> calls_{&memory_};
+  std::multimap<Call, Record> calls_;
   uint64_t last_ = 0;
   uint64_t next_drop_ns_ = 0;
 };
