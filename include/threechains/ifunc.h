@@ -52,8 +52,8 @@ void *tc_data(const char *name, size_t *size);
 tc_status_t tc_reply(const void *bytes, size_t size);
 
 /* Sends this ifunc itself to another node, with a payload of its own. The duty to answer goes along: after it, the
- * local end of foo_main answers nobody. TC_ERR_NOT_FOUND (no such node), TC_ERR_LIMIT (hops used up),
- * TC_ERR_DISCONNECTED (also when the first sender waits for an answer and listens nowhere, so that no other node could
+ * local end of foo_main answers nobody. TC_ERR_NOT_FOUND (no such node), TC_ERR_LIMIT (hops used up, or
+ * too many calls wait here for answers that can come back through this node alone), TC_ERR_DISCONNECTED (also when the first sender waits for an answer and listens nowhere, so that no other node could
  * bring it). Code that the node lacks travels along by itself. */
 tc_status_t tc_forward(uint32_t node, const void *payload, size_t size);
 

@@ -114,12 +114,17 @@ void Answers::fail_later(uint64_t token, const wire::ReturnAddress* return_addre
 }
 
 void Answers::fail_forwarded(uint64_t token, const wire::ReturnAddress& return_address, const Error& error) {
-  auto known = return_address;
-  if (const auto* const link = links_.that_forwarded({token, return_address.instance}); link != nullptr) {
-    known.came_by = link->id();
-    known.may_connect = link->receiver().is_believed();
-  }
-  fail_later(token, &known, error);
+  if (token == 0) return;
+  fail_later(token, &return_address, error);  // it may throw: the call is still known then
+  const auto* const link = links_.that_forwarded({token, return_address.instance});
+  if (link == nullptr) return;
+  auto& known = *pending_failures_.back().return_address;
+  known.came_by = link->id();
+  known.may_connect = link->receiver().is_believed();
+}
+
+void Answers::forget_forwarded(uint64_t token, const wire::ReturnAddress& return_address) {
+  (void)links_.that_forwarded({token, return_address.instance});
 }
 
 void Answers::send_pending_failures() {

@@ -54,6 +54,8 @@ class Answers {
   void fail_later(uint64_t token, const wire::ReturnAddress* return_address, const Error& error);
   // The same of a call that was forwarded from here and did not leave.
   void fail_forwarded(uint64_t token, const wire::ReturnAddress& return_address, const Error& error);
+  // That call did not go on, and its caller is told: no answer to it will come by.
+  void forget_forwarded(uint64_t token, const wire::ReturnAddress& return_address);
   void send_pending_failures();
   // An answer to a call of this node came. `memory`: where its bytes lie, when that is a buffer; the future keeps it.
   void complete(const wire::Reply& reply, PooledBuffer memory = {});

@@ -178,7 +178,9 @@ const trust::Grant* Authority::answers_at(std::string_view address, const trust:
 
 Status Authority::may_answer_at(std::string_view address, const transport::Origin& peer) const {
   if (peer.same_user || peer.on_trusted_network || !peer.key || is_own(*peer.key)) return {};
-  const auto* const there = answers_at(trust::canonical_address(address), *peer.key);
+  const auto spelled = trust::canonical_address(address);
+  if (const auto* const vouched = vouched_for(spelled); vouched != nullptr && *vouched == *peer.key) return {};
+  const auto* const there = answers_at(spelled, *peer.key);
   if (there == nullptr || there->key == *peer.key) return {};
   return fail(TC_ERR_DENIED,
               "it answers with key {} when {} (keyring, line {}) has at={}: another process has its address now, or "

@@ -175,11 +175,18 @@ tc_status_t CallEffects::forward_call(const Asker& asker, uint32_t node, Outgoin
     return TC_ERR_DISCONNECTED;
   }
   next.header = &header;
-  if (next.return_address != nullptr && node != common_.self.id &&
-      !links_.record_forwarded(call, header, next.return_address->value()))
+  const bool is_recorded = next.return_address != nullptr && node != common_.self.id;
+  if (is_recorded && !links_.record_forwarded(call, header, next.return_address->value())) {
+    common_.call_log.warn(call, fmt::format("ifunc '{}' may not travel on: too many calls of its link wait for answers "
+                                            "that can come back through this node alone",
+                                            call.code->name()));
     return TC_ERR_LIMIT;
+  }
   const auto status = send(asker, node, next);
-  if (status != TC_OK) return status;
+  if (status != TC_OK) {
+    if (is_recorded) (void)links_.that_forwarded({header.token, next.return_address->value().instance});
+    return status;
+  }
   call.has_effects = true;
   call.answered = true;
   return TC_OK;

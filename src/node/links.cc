@@ -234,8 +234,10 @@ Link* Links::ready_to(const wire::ReturnAddress& to, const wire::SharedChain& ch
   const auto may_be = [&](const Link& link) {
     return link.is_ready() && link.peer().instance == to.instance && (!link.is_ending() || to.address.empty());
   };
-  if (Link* const direct = to.came_by != 0 ? with_id(to.came_by) : nullptr; direct != nullptr && may_be(*direct))
-    return direct;
+  Link* const came_by = to.came_by != 0 ? with_id(to.came_by) : nullptr;
+  if (came_by != nullptr && may_be(*came_by)) return came_by;
+  // The nodes on its way keep a place for the answer of a call without an address until it comes by (forwarded_calls.h).
+  if (came_by != nullptr && to.address.empty()) return nullptr;
   const auto is_caller = [&](const Link& link) {
     const auto& key = link.channel().origin().key;
     return chain != nullptr && !chain->empty() && key && key->bytes == chain->keys().front();

@@ -31,6 +31,7 @@ CellKeeper::~CellKeeper() {
   }
   tell();
   thread_.join();
+  if (destroyer_.joinable()) destroyer_.join();
 }
 
 Status CellKeeper::start() {
@@ -82,15 +83,16 @@ void CellKeeper::run() {
   while (true) {
     std::vector<pollfd> polled{{changed_.get(), POLLIN, 0}};
     std::optional<cell::CellProcess::Options> order;
-    std::vector<std::unique_ptr<Cell>> disposed;
+    bool begins_to_destroy = false;
     {
       const std::scoped_lock lock(mutex_);
       if (ends_) return;
-      disposed.swap(disposed_);
       for (const int one : watched_) polled.push_back({one, POLLIN, 0});
-      order = std::exchange(ordered_, std::nullopt);
+      begins_to_destroy = !is_destroying_ && !disposed_.empty();
+      is_destroying_ |= begins_to_destroy;
+      if (!is_destroying_) order = std::exchange(ordered_, std::nullopt);
     }
-    disposed.clear();
+    if (begins_to_destroy) start_destroying();
     if (order) {
       auto made = start_cell(*order);
       {
@@ -114,6 +116,30 @@ void CellKeeper::run() {
     has_news_ = true;
     wake_();
   }
+}
+
+// Where there is no thread to be had, they are destroyed here.
+void CellKeeper::start_destroying() {
+  if (destroyer_.joinable()) destroyer_.join();  // it has ended
+  auto thread = quiet_thread([this] { destroy(); });
+  if (thread)
+    destroyer_ = std::move(*thread);
+  else
+    destroy();
+}
+
+void CellKeeper::destroy() {
+  std::vector<std::unique_ptr<Cell>> cells;
+  {
+    const std::scoped_lock lock(mutex_);
+    cells.swap(disposed_);
+  }
+  cells.clear();
+  {
+    const std::scoped_lock lock(mutex_);
+    is_destroying_ = false;
+  }
+  tell();
 }
 
 }  // namespace tc::node

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A thread that starts cells, waits for what they ring, and destroys those that have ended. The kernel ends a cell together with
-// the thread that started it, to start one takes a moment, and to destroy one waits until its code is no longer compiled: so
-// this is no thread that polls the node.
+// A thread that starts cells and waits for what they ring. The kernel ends a cell together with the thread that started it, and
+// to start one takes a moment: so this is no thread that polls the node. Cells that have ended are destroyed on another one.
 //
 // Thread: the node's, but for what says otherwise.
 #pragma once
@@ -36,8 +35,8 @@ class CellKeeper {
   // The cell that was ordered, once; nothing: it is not there yet.
   std::optional<Result<std::unique_ptr<cell::CellProcess>>> take();
 
-  // Destroys a cell that has ended and that no call uses any more: before the next one starts, and at the latest when this is
-  // destroyed.
+  // Destroys a cell that has ended and that no call uses any more, on a thread of its own: that waits until its code is no
+  // longer compiled. The next cell starts after it. At the latest it is done when this is destroyed.
   void dispose(std::unique_ptr<Cell> cell);
 
   // From now on these descriptors are watched, once: CellProcess::descriptor() of each cell.
@@ -47,6 +46,8 @@ class CellKeeper {
 
  private:
   void run();
+  void start_destroying();
+  void destroy();
   void tell();
 
   const std::function<void()> wake_;
@@ -57,10 +58,12 @@ class CellKeeper {
   std::optional<Result<std::unique_ptr<cell::CellProcess>>> made_;
   std::vector<int> watched_;
   std::vector<std::unique_ptr<Cell>> disposed_;
+  bool is_destroying_ = false;
   bool ends_ = false;
 
   Fd changed_;  // an eventfd: what is watched or ordered has changed
   std::thread thread_;
+  std::thread destroyer_;  // started and joined by thread_, and joined last when this is destroyed
 };
 
 }  // namespace tc::node

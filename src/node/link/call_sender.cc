@@ -258,7 +258,7 @@ void CallSender::send_waiting() {
     const auto& call = waiting_.front();  // it stays until it has left, or its failure is recorded
     if (const auto sent = send_late(call); !sent) {
       if (call.header)
-        answers_.fail_later(call.header->token, call.caller(), sent.error());
+        fail_call(call, sent.error());
       else
         record_failure(sent.error());
       answers_.count_failure(sent.error(), nullptr);
@@ -303,8 +303,13 @@ void CallSender::each_waiting(ShowCall show) const {
 
 void CallSender::fail_waiting(const Error& reason) {
   for (; !waiting_.empty(); waiting_.pop_front())
-    if (const auto& call = waiting_.front(); call.header)
-      answers_.fail_later(call.header->token, call.caller(), reason);
+    if (const auto& call = waiting_.front(); call.header) fail_call(call, reason);
+}
+
+void CallSender::fail_call(const Waiting& call, const Error& reason) {
+  const auto* const caller = call.caller();
+  answers_.fail_later(call.header->token, caller, reason);
+  if (caller != nullptr) answers_.forget_forwarded(call.header->token, *caller);
 }
 
 }  // namespace tc::node

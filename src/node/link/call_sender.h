@@ -115,6 +115,7 @@ class CallSender {
   bool may_leave(Waiting& call);
   void send_waiting();
   Status send_late(const Waiting& call);
+  void fail_call(const Waiting& call, const Error& reason);
 
   Channel& channel_;
   // The code that was sent last by its number alone, and that number. Where that code is held here, it is known by its

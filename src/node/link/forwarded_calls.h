@@ -7,6 +7,7 @@
 // Thread: the node's.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -48,10 +49,10 @@ class ForwardedCalls {
     uint64_t until_ns = 0;  // not dropped before; 0: when it is old
   };
 
-  // A caller without a deadline keeps its place for an hour at least.
+  // A caller with a later deadline, or without one, keeps its place for an hour.
   static uint64_t end_of(uint32_t deadline_ms) noexcept {
     constexpr uint32_t hour_ms = 3'600'000;
-    return now_ns() + uint64_t{deadline_ms != 0 ? deadline_ms : hour_ms} * 1'000'000;
+    return now_ns() + uint64_t{deadline_ms != 0 ? std::min(deadline_ms, hour_ms) : hour_ms} * 1'000'000;
   }
 
   // Where it frees little, it is not tried again at once: it looks at all of them.
