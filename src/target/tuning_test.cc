@@ -160,7 +160,6 @@ class TuningDeathTest : public Tuning {
 };
 
 TEST_F(TuningDeathTest, a_compiler_that_ends_the_process_is_told_with_the_code_and_its_sender) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
   constexpr const char* words =
       "node 3 .node3. ended while it compiled ifunc 'sum' .SIGSEGV.: .*; content id [0-9a-f]{12}, sent by mallory "
       ".keyring, line 3.";
