@@ -353,11 +353,17 @@ TEST_F(GoesOn, a_large_answer_for_which_there_is_no_memory_fails_its_call_and_no
 TEST_F(GoesOn, a_call_that_had_not_left_when_the_next_link_was_lost_fails_at_its_caller) {
   (void)go_on_from("here:9", "victim:22");
   // Bob's node reads nothing from here on: what goes on fills the stream, and then waits.
-  constexpr uint64_t first = 100, last = 3000;
-  const std::string payload = "1" + std::string(1000, 'x');
-  for (uint64_t token = first; token <= last; ++token) {
+  const auto some_wait = [&] {
+    bool found = false;
+    node->links().each([&](const Link& one) { found |= one.channel().has_backlog(); });
+    return found;
+  };
+  const std::string payload = "1" + std::string(10'000, 'x');
+  uint64_t last = 100;
+  while (!some_wait()) {
+    ++last;
     ASSERT_TRUE(run_until(
-        [&] { return mallory.send(Kind::call, wire::flag_call_header, 0, call_header(token) + as_bytes(payload)); }));
+        [&] { return mallory.send(Kind::call, wire::flag_call_header, 0, call_header(last) + as_bytes(payload)); }));
     mallory.progress();
     node->poll();
   }
